@@ -80,7 +80,7 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 	if obj, err = s.storable(r.resource, obj); err != nil {
 		return nil, err
 	}
-	if _, err := s.resources.definition(r.resource).conform(obj, true); err != nil {
+	if _, err := s.resources.Definition(r.resource).Conform(obj, true); err != nil {
 		return nil, err
 	}
 	return obj, nil

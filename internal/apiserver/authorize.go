@@ -18,6 +18,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/rbac"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -105,7 +106,7 @@ func requestOfPath(req *http.Request) rbac.Request {
 		return other
 	}
 	verbs := map[string]string{
-		http.MethodPost: verbCreate, http.MethodGet: verbGet, http.MethodHead: verbGet, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch, http.MethodDelete: verbDelete,
+		http.MethodPost: resources.VerbCreate, http.MethodGet: resources.VerbGet, http.MethodHead: resources.VerbGet, http.MethodPut: resources.VerbUpdate, http.MethodPatch: resources.VerbPatch, http.MethodDelete: resources.VerbDelete,
 	}
 	r.Verb = verbs[req.Method]
 	if parts[0] == "watch" || parts[0] == "proxy" {
@@ -131,16 +132,16 @@ func requestOfPath(req *http.Request) rbac.Request {
 		return r
 	}
 	switch query := req.URL.Query(); r.Verb {
-	case verbGet:
-		r.Verb = verbList
+	case resources.VerbGet:
+		r.Verb = resources.VerbList
 		if watch := query.Get("watch"); watch == "true" || watch == "1" {
-			r.Verb = verbWatch
+			r.Verb = resources.VerbWatch
 		}
 		if selector, err := fields.ParseSelector(query.Get("fieldSelector")); err == nil {
 			r.Name, _ = selector.RequiresExactMatch("metadata.name")
 		}
-	case verbDelete:
-		r.Verb = verbDeleteCollection
+	case resources.VerbDelete:
+		r.Verb = resources.VerbDeleteCollection
 	}
 	return r
 }

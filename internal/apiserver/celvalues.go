@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/expression"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -22,7 +23,7 @@ func (r requested) GetResource() schema.GroupVersionResource { return r.resource
 func (r requested) GetSubresource() string                   { return r.subresource }
 
 // celValues returns the values of the variables for a write, with its objects in the version that a webhook or a policy sees. The namespace is null.
-func (q *reviews) celValues(a *attributes, version *resource, obj, old []byte) (map[string]any, error) {
+func (q *reviews) celValues(a *attributes, version *resources.Resource, obj, old []byte) (map[string]any, error) {
 	review, err := q.review(a, version, obj, old)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func asRequested(values map[string]any) map[string]any {
 // withNamespace returns the values with the namespace of a write.
 func (q *reviews) withNamespace(values map[string]any, a *attributes) (map[string]any, error) {
 	values = maps.Clone(values)
-	if a.namespace == "" || a.resource.kind == store.NamespaceKind {
+	if a.namespace == "" || a.resource.Kind == store.NamespaceKind {
 		return values, nil
 	}
 	namespace, err := q.server.namespaceOf(a)
@@ -87,7 +88,7 @@ func (q *reviews) withNamespace(values map[string]any, a *attributes) (map[strin
 		}
 		return values, nil
 	}
-	shown, err := decodedFields(q.server.encode(q.server.resources.byKind[store.NamespaceKind], namespace))
+	shown, err := decodedFields(q.server.encode(q.server.resources.ByKind[store.NamespaceKind], namespace))
 	if err != nil {
 		return nil, err
 	}

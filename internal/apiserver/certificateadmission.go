@@ -13,11 +13,12 @@ import (
 
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/rbac"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // checkSigning refuses a CertificateSigningRequest for the group of administrators, and an approval or a signature by a user who may not give it (API-576).
 func (q *reviews) checkSigning(a *attributes, obj, old []byte) error {
-	if a.resource.kind != kinds.SigningRequest {
+	if a.resource.Kind != kinds.SigningRequest {
 		return nil
 	}
 	var csr, before certificatesv1.CertificateSigningRequest
@@ -34,7 +35,7 @@ func (q *reviews) checkSigning(a *attributes, obj, old []byte) error {
 			return forbidden(a, obj, fmt.Errorf("use of %s signer with system:masters group is not allowed", csr.Spec.SignerName))
 		}
 	case a.operation != admissionv1.Update:
-	case a.subresource == subresourceApproval:
+	case a.subresource == resources.SubresourceApproval:
 		verb = "approve"
 	case a.subresource == "status":
 		if !bytes.Equal(csr.Status.Certificate, before.Status.Certificate) || !reflect.DeepEqual(csr.Status.Conditions, before.Status.Conditions) {

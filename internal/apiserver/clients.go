@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // errCrashed is the error of a request whose client is as if it had crashed: it gets no answer.
@@ -116,7 +117,7 @@ func (c *clients) serve(req *http.Request) *answer {
 // faulty is handle, with the faults of the client.
 func (s *Server) faulty(r *request) ([]byte, int, error) {
 	var fault api.Fault
-	if r.verb != verbGet && r.verb != verbList {
+	if r.verb != resources.VerbGet && r.verb != resources.VerbList {
 		t := r.transition()
 		fault = s.cfg.Inject(api.Call{
 			Actor: api.User + "/" + r.actor, Target: api.APIServer, Verb: t.Verb, Kind: string(t.Object.Kind), Key: t.Object.Key,

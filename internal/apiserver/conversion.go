@@ -12,6 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -47,7 +48,7 @@ func (c *converted) UnmarshalJSON(data []byte) error {
 // unconverted is an object that a webhook is to be asked about.
 type unconverted struct {
 	key        string
-	conversion *conversion
+	conversion *resources.Conversion
 	from       *plain.Object
 	to         string // version
 	answer     *converted
@@ -57,12 +58,12 @@ type unconverted struct {
 const maxConverted = 20_000
 
 // inVersion returns an object in the version of a resource. Without conversion it is the object.
-func (s *Server) inVersion(r *resource, obj api.Object) (api.Object, error) {
+func (s *Server) inVersion(r *resources.Resource, obj api.Object) (api.Object, error) {
 	data, ok := obj.(*plain.Object)
-	if !ok || !r.custom || data.APIVersion == r.GroupVersion().String() {
+	if !ok || !r.Custom || data.APIVersion == r.GroupVersion().String() {
 		return obj, nil
 	}
-	c := s.resources.conversionOf(r)
+	c := s.resources.ConversionOf(r)
 	if c == nil {
 		return obj, nil
 	}
@@ -70,7 +71,7 @@ func (s *Server) inVersion(r *resource, obj api.Object) (api.Object, error) {
 }
 
 // asRead returns a stored object as clients read it in the version of a resource: with the fields and defaults that its definition has by now.
-func (s *Server) asRead(r *resource, obj api.Object) (api.Object, error) {
+func (s *Server) asRead(r *resources.Resource, obj api.Object) (api.Object, error) {
 	if out, err := s.inVersion(r, obj); err != nil || out != obj {
 		return out, err
 	}
@@ -78,8 +79,8 @@ func (s *Server) asRead(r *resource, obj api.Object) (api.Object, error) {
 }
 
 // readAll is asRead for the objects of a list. All that are not converted yet are asked for together.
-func (s *Server) readAll(r *resource, objs []api.Object) ([]api.Object, error) {
-	if s.resources.definition(r) == nil {
+func (s *Server) readAll(r *resources.Resource, objs []api.Object) ([]api.Object, error) {
+	if s.resources.Definition(r) == nil {
 		return objs, nil
 	}
 	out := make([]api.Object, len(objs))
@@ -95,7 +96,7 @@ func (s *Server) readAll(r *resource, objs []api.Object) ([]api.Object, error) {
 
 // live returns the stored object of a request, as clients read it in the version of the request.
 func (s *Server) live(r *request) (api.Object, error) {
-	obj, err := s.store.Get(r.resource.kind, r.key())
+	obj, err := s.store.Get(r.resource.Kind, r.key())
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +104,10 @@ func (s *Server) live(r *request) (api.Object, error) {
 }
 
 // storable returns a decoded object in the Go type of the store. It stays in the version of the resource until it is stored.
-func (s *Server) storable(r *resource, obj api.Object) (api.Object, error) {
-	stored, err := r.storable(obj)
-	if data, ok := stored.(*plain.Object); ok && err == nil && s.resources.conversionOf(r) != nil {
-		data.TypeMeta = metav1.TypeMeta{Kind: r.kindName, APIVersion: r.GroupVersion().String()}
+func (s *Server) storable(r *resources.Resource, obj api.Object) (api.Object, error) {
+	stored, err := r.Storable(obj)
+	if data, ok := stored.(*plain.Object); ok && err == nil && s.resources.ConversionOf(r) != nil {
+		data.TypeMeta = metav1.TypeMeta{Kind: r.KindName, APIVersion: r.GroupVersion().String()}
 	}
 	return stored, err
 }
@@ -114,15 +115,15 @@ func (s *Server) storable(r *resource, obj api.Object) (api.Object, error) {
 // InVersionOf implements store.Converter.
 func (s *Server) InVersionOf(obj, like api.Object) (api.Object, error) {
 	kind := api.KindOf(obj)
-	r := s.resources.ofKind(kind)
-	if s.fields != nil && s.fields.request != nil && s.fields.request.resource.kind == kind {
+	r := s.resources.OfKind(kind)
+	if s.fields != nil && s.fields.request != nil && s.fields.request.resource.Kind == kind {
 		r = s.fields.request.resource
 	}
 	if r == nil {
 		return obj, nil
 	}
 	version := like.GetObjectKind().GroupVersionKind().Version
-	if c := s.resources.conversionOf(r); c != nil && version != r.Version {
+	if c := s.resources.ConversionOf(r); c != nil && version != r.Version {
 		data, ok := obj.(*plain.Object)
 		if !ok || data.GroupVersionKind().Version == version {
 			return obj, nil
@@ -142,32 +143,32 @@ func (s *Server) ToStorage(obj api.Object) (api.Object, error) {
 	if known := s.store.Describe(kind); known == nil || !known.Converted {
 		return obj, nil
 	}
-	r := s.resources.ofKind(kind)
+	r := s.resources.OfKind(kind)
 	if r == nil {
 		return obj, nil
 	}
-	c := s.resources.conversionOf(r)
-	if c == nil || data.GroupVersionKind().Version == c.storage {
+	c := s.resources.ConversionOf(r)
+	if c == nil || data.GroupVersionKind().Version == c.Storage {
 		return obj, nil
 	}
-	return s.convertTo(c, data, c.storage)
+	return s.convertTo(c, data, c.Storage)
 }
 
 // convertTo returns an object in another version, or errUnanswered if a webhook has to be asked first.
-func (s *Server) convertTo(c *conversion, obj *plain.Object, version string) (api.Object, error) {
-	obj = c.completed(obj)
-	key, err := c.key(obj, version)
+func (s *Server) convertTo(c *resources.Conversion, obj *plain.Object, version string) (api.Object, error) {
+	obj = c.Completed(obj)
+	key, err := c.Key(obj, version)
 	if err != nil {
 		return nil, err
 	}
 	known := s.conversions.known[key]
 	switch {
 	case known == nil && s.conversions.again:
-		return nil, apierrors.NewInternalError(fmt.Errorf("the answer of the conversion webhook of %s is not in the script", c.definition))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the answer of the conversion webhook of %s is not in the script", c.Definition))
 	case known == nil && s.cfg.Webhooks == nil:
 		// API-486: without a network, the versions differ in the name only.
 		out := obj.Copy()
-		out.APIVersion = c.groupVersion(version)
+		out.APIVersion = c.GroupVersion(version)
 		return out, nil
 	case known == nil:
 		asked := &unconverted{key: key, conversion: c, from: obj.DeepCopyObject().(*plain.Object), to: version}
@@ -182,7 +183,7 @@ func (s *Server) convertTo(c *conversion, obj *plain.Object, version string) (ap
 		return nil, errors.New(known.Failure)
 	}
 	out := &plain.Object{TypeMeta: obj.TypeMeta, ObjectMeta: *obj.ObjectMeta.DeepCopy()}
-	out.APIVersion = c.groupVersion(version)
+	out.APIVersion = c.GroupVersion(version)
 	out.Labels, out.Annotations = maps.Clone(known.Labels), maps.Clone(known.Annotations)
 	out.SetContent(runtime.DeepCopyJSON(known.Content))
 	return out, nil

@@ -55,12 +55,12 @@ func (w *Webhooks) convertAll(ctx context.Context, objs []*unconverted) {
 // convert asks a webhook to convert one object.
 func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, error) {
 	c, gvk := o.conversion, o.from.GroupVersionKind()
-	version := c.reviewVersion()
+	version := reviewVersion(c.ReviewVersions)
 	if version == "" {
 		return nil, errors.New("no supported conversion review versions")
 	}
 	failed := func(err error) error { return fmt.Errorf("conversion webhook for %v failed: %w", gvk, err) }
-	target, client, err := w.clientFor(&c.client)
+	target, client, err := w.clientFor(&c.Client)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, err
 	// Both versions of ConversionReview have the same fields.
 	data, err := json.Marshal(&apiextensions.ConversionReview{
 		TypeMeta: metav1.TypeMeta{Kind: "ConversionReview", APIVersion: apiextensions.GroupName + "/" + version},
-		Request:  &apiextensions.ConversionRequest{UID: uid, DesiredAPIVersion: c.groupVersion(o.to), Objects: []runtime.RawExtension{{Object: o.from}}},
+		Request:  &apiextensions.ConversionRequest{UID: uid, DesiredAPIVersion: c.GroupVersion(o.to), Objects: []runtime.RawExtension{{Object: o.from}}},
 	})
 	if err != nil {
 		return nil, err
@@ -86,14 +86,7 @@ func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, err
 	if len(objs) != 1 {
 		return nil, fmt.Errorf("conversion webhook for %v returned %d objects, expected 1", gvk, len(objs))
 	}
-	return c.accept(o, objs[0].Raw)
-}
-
-// reviewVersion returns the first version of ConversionReview in the list of the definition that the server knows, "" for none.
-func (c *conversion) reviewVersion() string {
-	h := webhook{}
-	h.AdmissionReviewVersions = c.reviewVersions // they have the same names
-	return h.reviewVersion()
+	return accepted(o, objs[0].Raw)
 }
 
 // conversionCodec decodes the answers of webhooks.
@@ -129,10 +122,10 @@ func convertedObjects(body []byte, version string, uid types.UID) ([]runtime.Raw
 	return r.ConvertedObjects, nil
 }
 
-// accept returns what a webhook may change of an object: everything but the metadata other than labels and annotations (API-483). Fields that the
+// accepted returns what a webhook may change of an object: everything but the metadata other than labels and annotations (API-483). Fields that the
 // schema of the version does not know are dropped.
-func (c *conversion) accept(o *unconverted, data []byte) (*converted, error) {
-	gvk := o.from.GroupVersionKind()
+func accepted(o *unconverted, data []byte) (*converted, error) {
+	c, gvk := o.conversion, o.from.GroupVersionKind()
 	invalid := func(what, format string, args ...any) error {
 		return fmt.Errorf("conversion webhook for %v returned invalid %s: %s", gvk, what, fmt.Sprintf(format, args...))
 	}
@@ -176,9 +169,9 @@ func (c *conversion) accept(o *unconverted, data []byte) (*converted, error) {
 		return nil, invalid("metadata", "%v", errs.ToAggregate())
 	}
 	content := runtime.DeepCopyJSON(out.Content())
-	if n := c.schemas[o.to]; n != nil {
+	if n := c.Schemas[o.to]; n != nil {
 		n.Prune(content, "", true)
-		if o.to == c.storage {
+		if o.to == c.Storage {
 			n.Complete(content) // API-484: as when the stored object is read
 		}
 	}

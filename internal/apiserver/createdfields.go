@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // unowned are the fields that no manager owns.
@@ -21,8 +23,8 @@ var unowned = fieldpath.NewSet(
 
 // created returns the managedFields of a new object that has none: its creator owns all of its fields. The field manager comes to the same result
 // with more conversions. ok is false for kinds whose fields it must find out.
-func (f *fieldTracker) created(r *resource, obj runtime.Object, manager string) (entries []metav1.ManagedFieldsEntry, ok bool) {
-	if !r.typed || r.custom {
+func (f *fieldTracker) created(r *resources.Resource, obj runtime.Object, manager string) (entries []metav1.ManagedFieldsEntry, ok bool) {
+	if !r.Typed || r.Custom {
 		return nil, false
 	}
 	converter, err := f.typeConverter(r)
@@ -42,7 +44,7 @@ func (f *fieldTracker) created(r *resource, obj runtime.Object, manager string) 
 		return nil, false
 	}
 	set := compared.Added.Union(compared.Modified)
-	for _, filter := range r.resetFields("") {
+	for _, filter := range resetFields(r, "") {
 		set = filter.Filter(set)
 	}
 	if set = set.Difference(unowned); set.Empty() {

@@ -53,9 +53,9 @@ func TestCreatedFields(t *testing.T) {
 		r, err := s.parse(req)
 		require.NoError(t, err, tt[0])
 		decoded := func() api.Object {
-			obj, _, err := s.codec.decode(body{[]byte(tt[1]), "application/json", metav1.FieldValidationStrict}, r.resource.gvk())
+			obj, _, err := s.codec.decode(body{[]byte(tt[1]), "application/json", metav1.FieldValidationStrict}, r.resource.GVK())
 			require.NoError(t, err, tt[0])
-			obj.GetObjectKind().SetGroupVersionKind(r.resource.gvk())
+			obj.GetObjectKind().SetGroupVersionKind(r.resource.GVK())
 			return obj.(api.Object)
 		}
 		fm, err := s.fields.manager(r.resource, "")

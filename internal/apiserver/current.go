@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -14,7 +15,7 @@ type currents map[encodingKey]currentObject
 
 // currentObject is a stored object and what it looks like in one version of a definition: another object, or the same.
 type currentObject struct {
-	definition  *definedVersion
+	definition  *resources.DefinedVersion
 	stored, now api.Object
 }
 
@@ -23,13 +24,13 @@ const maxCurrents = 1 << 14
 
 // current returns a stored object without the fields that its schema does not know any more, and with the defaults that it has since. The caller has the
 // lock.
-func (s *Server) current(r *resource, obj api.Object) api.Object {
-	v := s.resources.definition(r)
+func (s *Server) current(r *resources.Resource, obj api.Object) api.Object {
+	v := s.resources.Definition(r)
 	custom, ok := obj.(*plain.Object)
 	if obj.GetUID() == "" {
 		return obj // a bookmark
 	}
-	if v == nil || v.schema == nil || !ok {
+	if v == nil || v.Schema == nil || !ok {
 		return obj
 	}
 	key := encodingKey{r, obj.GetUID()}
@@ -41,8 +42,8 @@ func (s *Server) current(r *resource, obj api.Object) api.Object {
 	if content == nil {
 		content = map[string]any{}
 	}
-	v.schema.Prune(content, "", true)
-	v.schema.Complete(content)
+	v.Schema.Prune(content, "", true)
+	v.Schema.Complete(content)
 	if len(content) != len(custom.Content()) || !reflect.DeepEqual(content, custom.Content()) {
 		changed := custom.Copy()
 		changed.SetContent(content)

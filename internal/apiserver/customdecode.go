@@ -11,20 +11,20 @@ import (
 // looks for unknown fields first (API-487).
 func (s *Server) inOtherVersion(r *request, validation string, err error) error {
 	mediaType, mediaErr := mediaTypeOf(r.contentType)
-	obj, actual, readErr := s.codec.read(body{r.body, r.contentType, metav1.FieldValidationIgnore}, mediaType, r.resource.gvk())
+	obj, actual, readErr := s.codec.read(body{r.body, r.contentType, metav1.FieldValidationIgnore}, mediaType, r.resource.GVK())
 	if mediaErr != nil || readErr != nil || validation == metav1.FieldValidationIgnore {
 		return err
 	}
-	for _, other := range s.resources.all() {
-		if other.kind != r.resource.kind || other == r.resource || other.gvk() != *actual {
+	for _, other := range s.resources.All() {
+		if other.Kind != r.resource.Kind || other == r.resource || other.GVK() != *actual {
 			continue
 		}
-		unknown, malformed := s.resources.definition(other).conform(obj.(api.Object), false)
+		unknown, malformed := s.resources.Definition(other).Conform(obj.(api.Object), false)
 		if malformed != nil || len(unknown) == 0 {
 			return err
 		}
 		if validation == metav1.FieldValidationStrict {
-			return decodeError(runtime.NewStrictDecodingError(unknown), actual, r.resource.gvk(), r.body)
+			return decodeError(runtime.NewStrictDecodingError(unknown), actual, r.resource.GVK(), r.body)
 		}
 		r.warnings = append(r.warnings, fieldWarnings(unknown)...)
 	}

@@ -5,17 +5,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // definitionOf returns what the definition of a custom resource says, nil for other resources. The caller does not have the lock.
-func (s *Server) definitionOf(r *resource) *definedVersion {
-	if !r.custom {
+func (s *Server) definitionOf(r *resources.Resource) *resources.DefinedVersion {
+	if !r.Custom {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.resources.definition(r)
+	return s.resources.Definition(r)
 }
 
 // checkSchemaAtOnce is checkSchema, unless webhooks may still change the object.
@@ -35,8 +36,8 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	if err := s.checkEscalation(r, obj, old); err != nil {
 		return err
 	}
-	v := s.resources.definition(r.resource)
-	if !v.checks() {
+	v := s.resources.Definition(r.resource)
+	if !v.Checks() {
 		return nil
 	}
 	if old != nil && obj.GetResourceVersion() != old.GetResourceVersion() {
@@ -44,20 +45,20 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	}
 	var metadata field.ErrorList
 	if r.subresource != string(api.Status) {
-		metadata = s.store.MetadataErrors(r.resource.kind, obj, old)
+		metadata = s.store.MetadataErrors(r.resource.Kind, obj, old)
 	}
 	previous, _ := old.(*plain.Object)
-	errs, warnings := v.check(obj.(*plain.Object), previous, api.Subresource(r.subresource), metadata)
+	errs, warnings := v.Check(obj.(*plain.Object), previous, api.Subresource(r.subresource), metadata)
 	r.warnings = append(r.warnings, warnings...)
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(r.resource.gvk().GroupKind(), obj.GetName(), errs)
+		return apierrors.NewInvalid(r.resource.GVK().GroupKind(), obj.GetName(), errs)
 	}
 	return nil
 }
 
 // checkKind refuses a custom object whose body names another kind than the path (API-332). The server finds out when it validates the object.
 func (r *request) checkKind(name string) error {
-	given, want := r.kindOfBody, r.resource.gvk()
+	given, want := r.kindOfBody, r.resource.GVK()
 	var errs fieldErrors
 	if given.Kind != want.Kind {
 		errs = append(errs, field.Invalid(field.NewPath("kind"), given.Kind, "must be "+want.Kind))
@@ -65,7 +66,7 @@ func (r *request) checkKind(name string) error {
 	if given.GroupVersion() != want.GroupVersion() {
 		errs = append(errs, field.Invalid(field.NewPath("apiVersion"), given.GroupVersion().String(), "must be "+want.GroupVersion().String()))
 	}
-	if !r.resource.custom || given.Empty() || len(errs) == 0 {
+	if !r.resource.Custom || given.Empty() || len(errs) == 0 {
 		return nil
 	}
 	return apierrors.NewInvalid(given.GroupKind(), name, errs)

@@ -11,20 +11,24 @@ import (
 
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/openapi"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
+
+// object is a JSON object. Its keys are encoded in the order of their names.
+type object = map[string]any
 
 // customTypes returns the types of the fields of a custom kind in all of its versions, as its definition describes them: server-side apply merges
 // lists and maps as they say (API-330). Fields of a kind without a schema have no types, and their lists are atomic.
-func (f *fieldTracker) customTypes(r *resource) managedfields.TypeConverter {
+func (f *fieldTracker) customTypes(r *resources.Resource) managedfields.TypeConverter {
 	schemas := openapi.Schemas{}
 	meta := schemas.Reference(reflect.TypeFor[metav1.ObjectMeta]())
-	for _, version := range f.server.resources.all() {
-		v := f.server.resources.definition(version)
-		if version.kind != r.kind || v == nil || v.schema == nil {
+	for _, version := range f.server.resources.All() {
+		v := f.server.resources.Definition(version)
+		if version.Kind != r.Kind || v == nil || v.Schema == nil {
 			continue
 		}
-		model := withMeta(v.schema, meta, true)
-		gvk := version.gvk()
+		model := withMeta(v.Schema, meta, true)
+		gvk := version.GVK()
 		model["x-kubernetes-group-version-kind"] = []object{{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
 		schemas[gvk.GroupVersion().String()+"."+gvk.Kind] = model
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -37,8 +38,8 @@ type codec struct {
 func newCodec() *codec {
 	c := &codec{map[bool]*json.Serializer{}, map[bool]*json.Serializer{}}
 	for _, strict := range []bool{false, true} {
-		c.json[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, servedTypes(), servedTypes(), json.SerializerOptions{Strict: strict})
-		c.yaml[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, servedTypes(), servedTypes(), json.SerializerOptions{Yaml: true, Strict: strict})
+		c.json[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, resources.Scheme(), resources.Scheme(), json.SerializerOptions{Strict: strict})
+		c.yaml[strict] = json.NewSerializerWithOptions(json.DefaultMetaFactory, resources.Scheme(), resources.Scheme(), json.SerializerOptions{Yaml: true, Strict: strict})
 	}
 	return c
 }
@@ -90,7 +91,7 @@ func (c *codec) decode(b body, gvk schema.GroupVersionKind) (runtime.Object, []s
 // read decodes a body of any kind.
 func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
 	if mediaType == runtime.ContentTypeProtobuf {
-		obj, actual, err := protobuf.NewSerializer(servedTypes(), servedTypes()).Decode(b.data, &gvk, nil)
+		obj, actual, err := protobuf.NewSerializer(resources.Scheme(), resources.Scheme()).Decode(b.data, &gvk, nil)
 		if runtime.IsNotRegisteredError(err) && actual != nil && actual.Group == apiextensions.GroupName {
 			return decodeDefinition(b, gvk)
 		}
@@ -116,7 +117,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 			return obj, &gvk, nil
 		}
 	}
-	into, err := servedTypes().New(gvk)
+	into, err := resources.Scheme().New(gvk)
 	if err != nil {
 		return readPlain(data, gvk, b.strict())
 	}
@@ -156,7 +157,7 @@ func decodeDefinition(b body, gvk schema.GroupVersionKind) (runtime.Object, *sch
 
 // readOnce decodes JSON of a Go type in one pass. It returns nil for a body that is wrong, of another kind, or suspicious: read finds out why.
 func (c *codec) readOnce(b body, gvk schema.GroupVersionKind) runtime.Object {
-	into, err := servedTypes().New(gvk)
+	into, err := resources.Scheme().New(gvk)
 	if err != nil || store.CheckQuantities(b.data, reflect.TypeOf(into)) != nil {
 		return nil
 	}
@@ -303,19 +304,19 @@ func (s *Server) object(r *request, validation string) (api.Object, error) {
 		return s.storable(r.resource, r.decoded)
 	}
 	lookFor := validation
-	if r.resource.custom && validation == metav1.FieldValidationStrict {
+	if r.resource.Custom && validation == metav1.FieldValidationStrict {
 		lookFor = metav1.FieldValidationWarn // one error names these fields and those that the schema does not know
 	}
-	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, lookFor}, r.resource.gvk())
+	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, lookFor}, r.resource.GVK())
 	if err != nil {
-		if r.resource.custom {
+		if r.resource.Custom {
 			err = s.inOtherVersion(r, validation, err)
 		}
 		return nil, err
 	}
 	r.kindOfBody = obj.GetObjectKind().GroupVersionKind()
-	gvk := r.resource.gvk()
-	unknown, err := s.resources.definition(r.resource).conform(obj.(api.Object), false)
+	gvk := r.resource.GVK()
+	unknown, err := s.resources.Definition(r.resource).Conform(obj.(api.Object), false)
 	if err != nil {
 		return nil, decodeError(err, &gvk, gvk, r.body)
 	}

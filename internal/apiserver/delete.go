@@ -10,13 +10,14 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // deletion returns the options of a delete, and warns about a Job whose pods stay.
 func (s *Server) deletion(r *request) (metav1.DeleteOptions, error) {
 	opts, err := s.readDeletion(r)
-	if err == nil && r.resource.kind == "Job.batch" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { //nolint:staticcheck // deprecated, and still served
+	if err == nil && r.resource.Kind == "Job.batch" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil { //nolint:staticcheck // deprecated, and still served
 		// API-353: the default for Jobs is that of old clients.
 		r.warnings = append(r.warnings, "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set "+
 			"propagationPolicy=Orphan to suppress this warning")
@@ -35,7 +36,7 @@ func (s *Server) readDeletion(r *request) (metav1.DeleteOptions, error) {
 	if err != nil {
 		return metav1.DeleteOptions{}, err
 	}
-	obj, _, err := s.codec.read(body{inCoreGroup(r), r.contentType, metav1.FieldValidationIgnore}, mediaType, coreGroup.WithKind("DeleteOptions"))
+	obj, _, err := s.codec.read(body{inCoreGroup(r), r.contentType, metav1.FieldValidationIgnore}, mediaType, resources.CoreGroup.WithKind("DeleteOptions"))
 	if err != nil {
 		return metav1.DeleteOptions{}, apierrors.NewBadRequest(err.Error())
 	}
@@ -50,7 +51,7 @@ func (s *Server) readDeletion(r *request) (metav1.DeleteOptions, error) {
 // inCoreGroup returns the body of a delete with the options of the core group. Typed clients of a custom kind name the group of the kind.
 func inCoreGroup(r *request) []byte {
 	var options map[string]json.RawMessage
-	if r.resource.typed || json.Unmarshal(r.body, &options) != nil {
+	if r.resource.Typed || json.Unmarshal(r.body, &options) != nil {
 		return r.body // it is not in JSON, or malformed, which the codec reports
 	}
 	version, err := json.Marshal(r.resource.GroupVersion().String())
@@ -71,7 +72,7 @@ func (s *Server) delete(r *request) ([]byte, int, error) {
 		return nil, 0, err
 	}
 	// API-509: the classes of the system can only be deleted together with all others.
-	if r.resource.kind == store.PriorityClassKind && store.IsSystemClass(r.name) {
+	if r.resource.Kind == store.PriorityClassKind && store.IsSystemClass(r.name) {
 		return nil, 0, apierrors.NewForbidden(r.resource.GroupVersionResource.GroupResource(), r.name,
 			errors.New("this is a system priority class and cannot be deleted"))
 	}
@@ -81,7 +82,7 @@ func (s *Server) delete(r *request) ([]byte, int, error) {
 		if _, err := s.live(r); err != nil && !apierrors.IsNotFound(err) {
 			return nil, err // API-481: the server reads the object in the version of the request
 		}
-		return s.store.Delete(r.resource.kind, r.key(), deleteOptions(opts))
+		return s.store.Delete(r.resource.Kind, r.key(), deleteOptions(opts))
 	})
 	if err != nil {
 		return nil, 0, err
@@ -91,7 +92,7 @@ func (s *Server) delete(r *request) ([]byte, int, error) {
 	if orphan := opts.OrphanDependents; !gone && orphan != nil && !*orphan {
 		code = http.StatusAccepted
 	}
-	if gone && !r.resource.keepsDeleted {
+	if gone && !r.resource.KeepsDeleted {
 		data, err := json.Marshal(metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 			Details: &metav1.StatusDetails{Name: obj.GetName(), Group: r.resource.Group, Kind: r.resource.Resource, UID: obj.GetUID()},
@@ -108,7 +109,7 @@ func (s *Server) gone(r *request, deleted api.Object, dryRun bool) bool {
 		grace := deleted.GetDeletionGracePeriodSeconds()
 		return len(deleted.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 	}
-	stored, err := s.store.Get(r.resource.kind, r.key())
+	stored, err := s.store.Get(r.resource.Kind, r.key())
 	return err != nil || stored.GetUID() != deleted.GetUID()
 }
 
@@ -124,7 +125,7 @@ func (s *Server) deleteCollection(r *request) ([]byte, error) {
 	}
 	r.describe(&opts, opts.DryRun)
 	one := *r
-	one.verb = verbDelete
+	one.verb = resources.VerbDelete
 	for _, obj := range page.items {
 		ref := api.RefTo(obj)
 		if one.reviews != nil {

@@ -6,14 +6,14 @@
 //
 // What a request goes through:
 //
-//   - request.go: path and query, parsed once into a request; resource.go: the table of resources;
+//   - request.go: path and query, parsed once into a request; package resources: the table of resources, and what definitions say of them;
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
 //   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
 //     webhookrequest.go, webhookcall.go: what they are shown, and the call; webhookcontrollers.go: what simulated controllers write;
 //   - policy.go and the files that begin so: admission policies; package expression: expressions in CEL about requests;
 //   - package kinds: the defaults and the validation of kinds that matter only to clients;
-//   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom: how requests use them;
+//   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom and conversion: how requests use them;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
 //   - identity.go, authorize.go, package rbac: who a client is, and what it may do; flowmatch.go and the files that begin with flow: flow control;
 //   - discovery.go: the groups and resources; openapi.go, package openapi: their schemas, made from Go types;

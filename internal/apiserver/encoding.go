@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -29,7 +30,7 @@ type encodings struct {
 
 // listKey identifies a list of all objects of a namespace, or of all namespaces.
 type listKey struct {
-	resource  *resource
+	resource  *resources.Resource
 	namespace string
 }
 
@@ -37,12 +38,12 @@ type listKey struct {
 type encodedList struct {
 	items      []byte
 	writes     uint64
-	definition *definedVersion // of a custom kind
+	definition *resources.DefinedVersion // of a custom kind
 }
 
 // encodingKey identifies an object as one resource shows it.
 type encodingKey struct {
-	resource *resource
+	resource *resources.Resource
 	uid      types.UID
 }
 
@@ -67,19 +68,19 @@ func (e *encoding) item(into []byte) []byte {
 
 // shown is a stored object as a resource shows it. Nothing of it changes, so it can be encoded without the server's lock.
 type shown struct {
-	resource *resource
+	resource *resources.Resource
 	object   api.Object
 	value    any // the object in the Go type of answers
 }
 
 // shown returns a stored object as a resource shows it. The caller has the server's lock.
-func (s *Server) shown(r *resource, obj api.Object) (shown, error) {
-	value, err := r.presentable(obj)
+func (s *Server) shown(r *resources.Resource, obj api.Object) (shown, error) {
+	value, err := r.Presentable(obj)
 	return shown{r, obj, value}, err
 }
 
 // find returns the JSON of a stored object, or nil if it is not known.
-func (c *encodings) find(r *resource, obj api.Object) *encoding {
+func (c *encodings) find(r *resources.Resource, obj api.Object) *encoding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.known[encodingKey{r, obj.GetUID()}]; e != nil && e.object == obj {
@@ -90,7 +91,7 @@ func (c *encodings) find(r *resource, obj api.Object) *encoding {
 
 // make encodes an object, and keeps its JSON.
 func (c *encodings) make(o shown) (*encoding, error) {
-	data, kind, err := encodeWithKind(o.value, o.resource.gvk())
+	data, kind, err := encodeWithKind(o.value, o.resource.GVK())
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (c *encodings) add(size int) {
 }
 
 // encoding returns the JSON of a stored object with its kind. The caller has the server's lock.
-func (s *Server) encoding(r *resource, obj api.Object) (*encoding, error) {
+func (s *Server) encoding(r *resources.Resource, obj api.Object) (*encoding, error) {
 	obj, err := s.inVersion(r, obj)
 	if err != nil {
 		return nil, err
@@ -151,7 +152,7 @@ func (s *Server) encoding(r *resource, obj api.Object) (*encoding, error) {
 }
 
 // encode returns the JSON of a stored object with its kind. The caller has the server's lock, and may not append to the result.
-func (s *Server) encode(r *resource, obj api.Object) ([]byte, error) {
+func (s *Server) encode(r *resources.Resource, obj api.Object) ([]byte, error) {
 	e, err := s.encoding(r, obj)
 	if err != nil {
 		return nil, err
@@ -160,7 +161,7 @@ func (s *Server) encode(r *resource, obj api.Object) ([]byte, error) {
 }
 
 // encodeRead is encode for an object as clients read it.
-func (s *Server) encodeRead(r *resource, obj api.Object) ([]byte, error) {
+func (s *Server) encodeRead(r *resources.Resource, obj api.Object) ([]byte, error) {
 	obj, err := s.asRead(r, obj)
 	if err != nil {
 		return nil, err
@@ -279,7 +280,7 @@ func appendKind(data []byte, gvk schema.GroupVersionKind) (with []byte, size int
 
 // encodeList returns the JSON of a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except custom
 // objects. The second result is the part of the JSON that has the items.
-func (s *Server) encodeList(r *resource, items []api.Object, meta metav1.ListMeta) (data, part []byte, err error) {
+func (s *Server) encodeList(r *resources.Resource, items []api.Object, meta metav1.ListMeta) (data, part []byte, err error) {
 	encodings := make([]*encoding, len(items))
 	size := 0
 	for i, obj := range items {
@@ -312,13 +313,13 @@ type customListMeta struct {
 const listTail = "]}"
 
 // listHead returns the JSON of a list up to its items, with room for that many bytes of items, what follows them, and a line break.
-func listHead(r *resource, meta metav1.ListMeta, size int) ([]byte, error) {
-	kind := metav1.TypeMeta{Kind: r.kindName + "List", APIVersion: r.GroupVersion().String()}
+func listHead(r *resources.Resource, meta metav1.ListMeta, size int) ([]byte, error) {
+	kind := metav1.TypeMeta{Kind: r.KindName + "List", APIVersion: r.GroupVersion().String()}
 	head, err := json.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`
 		metav1.ListMeta `json:"metadata"`
 	}{kind, meta})
-	if r.custom {
+	if r.Custom {
 		// API-458: lists of custom objects always say whether there is more.
 		head, err = json.Marshal(struct {
 			metav1.TypeMeta `json:",inline"`
@@ -342,16 +343,16 @@ func (d wholeJSON) joined() []byte { return slices.Concat(d.head, d.items, []byt
 // wholeList answers a list of all objects of a namespace, or of all namespaces, at the newest version. Clients that start together ask for the
 // same lists, so their items are encoded once. ok is false for other lists, and for Leases, which change by themselves.
 func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
-	if r.format.as != nil || s.resources.conversionOf(r.resource) != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.kind == leases.ObjectKind {
+	if r.format.as != nil || s.resources.ConversionOf(r.resource) != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.Kind == leases.ObjectKind {
 		return wholeJSON{}, false
 	}
 	if v := r.list.ResourceVersion; v != "" && v != "0" || r.list.ResourceVersionMatch != "" {
 		return wholeJSON{}, false
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.store.Version(), 10)}
-	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.kind)
+	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.Kind)
 	known, ok := s.encoded.list(key)
-	definition := s.resources.definition(r.resource)
+	definition := s.resources.Definition(r.resource)
 	if ok && known.writes == writes && known.definition == definition {
 		if head, err := listHead(r.resource, meta, 0); err == nil {
 			return wholeJSON{head, known.items}, true

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/leases"
 	"github.com/volsim/volsim/internal/core/store"
@@ -33,7 +34,7 @@ func (b *engineBackend) Writer() string { return b.engine.Writer() }
 func (b *engineBackend) Now() time.Time { return b.engine.Now() }
 
 func (b *engineBackend) Call(call api.Call, fn func() (api.Object, error)) (api.Object, error) {
-	if call.Verb == verbGet {
+	if call.Verb == resources.VerbGet {
 		return fn()
 	}
 	client := b.clients[call.Actor]

@@ -52,7 +52,7 @@ func errRefused(r *request, obj api.Object, reason string) error {
 	}
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotImplemented, Reason: "NotImplemented",
-		Message: fmt.Sprintf("%s of %s %q: %s", r.subresource, r.resource.singular, r.name, reason),
+		Message: fmt.Sprintf("%s of %s %q: %s", r.subresource, r.resource.Singular, r.name, reason),
 		Details: &metav1.StatusDetails{Name: r.name, Group: r.resource.Group, Kind: r.resource.Resource},
 	}}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/strategy"
 )
@@ -35,14 +36,14 @@ type fieldTracker struct {
 
 // managerKey identifies a field manager: that of a resource or a subresource.
 type managerKey struct {
-	resource    *resource
+	resource    *resources.Resource
 	subresource string
 }
 
 // cachedManager is a field manager, made for one version of the definition of a custom kind.
 type cachedManager struct {
 	*managedfields.FieldManager
-	definition *definedVersion
+	definition *resources.DefinedVersion
 }
 
 func newFieldTracker(s *Server) *fieldTracker {
@@ -66,20 +67,20 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	if f.applying {
 		return obj.GetManagedFields()
 	}
-	var res *resource
+	var res *resources.Resource
 	manager := ""
 	if f.request != nil {
 		res, manager = f.request.resource, f.request.manager
-		if res.kind != api.KindOf(obj) {
+		if res.Kind != api.KindOf(obj) {
 			res = nil
-		} else if name := f.request.subresource; name == subresourceScale || name == subresourceApproval {
+		} else if name := f.request.subresource; name == resources.SubresourceScale || name == resources.SubresourceApproval {
 			sub = api.Subresource(name) // the store sees an update of the main resource, or of the status
 		}
 	} else if a, ok := f.server.cfg.Backend.(Attributor); ok {
 		manager = managerOfActor(a.Writer())
 	}
 	if res == nil {
-		res = f.server.resources.ofKind(api.KindOf(obj))
+		res = f.server.resources.OfKind(api.KindOf(obj))
 	}
 	if res == nil || manager == "" {
 		return obj.GetManagedFields()
@@ -108,7 +109,7 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	entries = f.withTimes(entries, base)
 	for i := range entries {
 		// kube-apiserver does not record when an object was scaled.
-		if entries[i].Subresource == subresourceScale {
+		if entries[i].Subresource == resources.SubresourceScale {
 			entries[i].Time = nil
 		}
 	}
@@ -117,7 +118,7 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 }
 
 // owners returns the managedFields after a write. The entries that change have a time, the others have none.
-func (f *fieldTracker) owners(res *resource, sub api.Subresource, manager string, obj, old api.Object) ([]metav1.ManagedFieldsEntry, error) {
+func (f *fieldTracker) owners(res *resources.Resource, sub api.Subresource, manager string, obj, old api.Object) ([]metav1.ManagedFieldsEntry, error) {
 	fm, err := f.manager(res, string(sub))
 	if err != nil {
 		return nil, err
@@ -148,29 +149,29 @@ func (f *fieldTracker) owners(res *resource, sub api.Subresource, manager string
 
 // versioned returns a copy of an object in the Go type and the version of a resource. The copy shares what the field manager does not
 // modify. stored reports that the object does not change any more.
-func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runtime.Object, error) {
-	if r.presented != nil {
-		typed, err := r.presented(obj)
+func (f *fieldTracker) versioned(r *resources.Resource, obj api.Object, stored bool) (runtime.Object, error) {
+	if r.Presented != nil {
+		typed, err := r.Presented(obj)
 		if err != nil {
 			return nil, err
 		}
-		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
+		typed.GetObjectKind().SetGroupVersionKind(r.GVK())
 		return typed, nil
 	}
-	if data, ok := obj.(*plain.Object); ok && r.typed && stored {
-		typed, err := data.SharedAs(r.sample)
+	if data, ok := obj.(*plain.Object); ok && r.Typed && stored {
+		typed, err := data.SharedAs(r.Sample)
 		if err != nil {
 			return nil, err
 		}
-		return shallowCopy(typed, r.gvk()), nil
+		return shallowCopy(typed, r.GVK()), nil
 	}
-	if r.simulated {
-		return shallowCopy(obj, r.gvk()), nil
+	if r.Simulated {
+		return shallowCopy(obj, r.GVK()), nil
 	}
-	if r.typed {
-		typed := newTyped(r.gvk())
+	if r.Typed {
+		typed := resources.NewObject(r.GVK())
 		err := plain.Write(obj, typed)
-		typed.GetObjectKind().SetGroupVersionKind(r.gvk())
+		typed.GetObjectKind().SetGroupVersionKind(r.GVK())
 		return typed, err
 	}
 	obj, err := f.server.inVersion(r, obj)
@@ -179,7 +180,7 @@ func (f *fieldTracker) versioned(r *resource, obj api.Object, stored bool) (runt
 	}
 	u, err := plain.Unstructured(obj)
 	if err == nil {
-		u.SetGroupVersionKind(r.gvk())
+		u.SetGroupVersionKind(r.GVK())
 	}
 	return u, err
 }
@@ -192,8 +193,8 @@ func shallowCopy(obj api.Object, gvk schema.GroupVersionKind) api.Object {
 }
 
 // empty returns an object that has no fields.
-func (f *fieldTracker) empty(r *resource) runtime.Object {
-	obj, _ := fieldTypes{f.server, r}.New(r.gvk())
+func (f *fieldTracker) empty(r *resources.Resource) runtime.Object {
+	obj, _ := fieldTypes{f.server, r}.New(r.GVK())
 	return obj
 }
 
@@ -256,8 +257,8 @@ func seconds(t *metav1.Time) int64 {
 }
 
 // manager returns the field manager of a resource or a subresource.
-func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldManager, error) {
-	key, definition := managerKey{r, sub}, f.server.resources.definition(r)
+func (f *fieldTracker) manager(r *resources.Resource, sub string) (*managedfields.FieldManager, error) {
+	key, definition := managerKey{r, sub}, f.server.resources.Definition(r)
 	if known, ok := f.managers[key]; ok && known.definition == definition {
 		return known.FieldManager, nil
 	}
@@ -267,10 +268,10 @@ func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldMan
 	}
 	types := fieldTypes{f.server, r}
 	create := managedfields.NewDefaultFieldManager
-	if r.custom {
+	if r.Custom {
 		create = managedfields.NewDefaultCRDFieldManager
 	}
-	fm, err := create(converter, types, types, types, r.gvk(), r.GroupVersion(), sub, r.resetFields(sub))
+	fm, err := create(converter, types, types, types, r.GVK(), r.GroupVersion(), sub, resetFields(r, sub))
 	if err == nil {
 		f.managers[key] = cachedManager{fm, definition}
 	}
@@ -278,9 +279,9 @@ func (f *fieldTracker) manager(r *resource, sub string) (*managedfields.FieldMan
 }
 
 // resetFields are the fields that a write of the resource or subresource cannot change.
-func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Filter {
+func resetFields(r *resources.Resource, sub string) map[fieldpath.APIVersion]fieldpath.Filter {
 	// API-506: who changes ephemeral containers owns all that was sent.
-	if !r.status || sub == string(strategy.EphemeralContainers) {
+	if !r.Status || sub == string(strategy.EphemeralContainers) {
 		return nil
 	}
 	var reset *fieldpath.Set
@@ -292,19 +293,19 @@ func (r *resource) resetFields(sub string) map[fieldpath.APIVersion]fieldpath.Fi
 	}
 	status := sub == string(api.Status)
 	switch {
-	case r.kind == kinds.SigningRequest && status:
+	case r.Kind == kinds.SigningRequest && status:
 		set([]any{"spec"}, []any{"status", "conditions"})
-	case r.kind == kinds.SigningRequest && sub == subresourceApproval:
+	case r.Kind == kinds.SigningRequest && sub == resources.SubresourceApproval:
 		set([]any{"spec"}, []any{"status", "certificate"})
-	case r.kind == kinds.SigningRequest:
+	case r.Kind == kinds.SigningRequest:
 		set([]any{"spec"}, []any{"status"})
 	case !status:
 		set([]any{"status"})
-	case r.custom || r.statusAlone || r.kind == api.VolumeAttachment:
+	case r.Custom || r.StatusAlone || r.Kind == api.VolumeAttachment:
 		set([]any{"spec"}, []any{"metadata"})
-	case r.kind == "Deployment.apps":
+	case r.Kind == "Deployment.apps":
 		set([]any{"spec"}, []any{"metadata", "labels"})
-	case r.kind == api.Pod:
+	case r.Kind == api.Pod:
 		set([]any{"spec"}, []any{"metadata", "deletionTimestamp"}, []any{"metadata", "ownerReferences"})
 	default:
 		set([]any{"spec"})

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -36,8 +37,8 @@ func (o *ownerships) keep(key []byte, entries []metav1.ManagedFieldsEntry) {
 const manyManagers = 10
 
 // shapeOf appends the key of a write to data. ok is false for a write whose managedFields depend on more.
-func shapeOf(data []byte, r *resource, sub api.Subresource, manager string, obj, old api.Object) (key []byte, ok bool) {
-	if !r.typed || r.custom || r.presented != nil {
+func shapeOf(data []byte, r *resources.Resource, sub api.Subresource, manager string, obj, old api.Object) (key []byte, ok bool) {
+	if !r.Typed || r.Custom || r.Presented != nil {
 		return nil, false // the fields of a custom kind change with its definition
 	}
 	if len(obj.GetManagedFields()) >= manyManagers || old != nil && len(old.GetManagedFields()) >= manyManagers {

@@ -18,27 +18,28 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // typeConverter returns the types of a resource as the OpenAPI document of its group describes them. Kinds without a schema have atomic
 // fields.
-func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, error) {
+func (f *fieldTracker) typeConverter(r *resources.Resource) (managedfields.TypeConverter, error) {
 	switch {
-	case r.custom && f.server.resources.definition(r) != nil:
+	case r.Custom && f.server.resources.Definition(r) != nil:
 		return f.customTypes(r), nil
-	case !r.typed && r.kind != definitionKind:
+	case !r.Typed && r.Kind != resources.DefinitionKind:
 		return managedfields.NewDeducedTypeConverter(), nil
 	}
 	if known, ok := f.types[r.GroupVersion()]; ok {
 		return known, nil
 	}
 	gv := r.GroupVersion()
-	if r == scales {
+	if r == resources.Scales {
 		gv = appsv1.SchemeGroupVersion // its document has the type of the subresource
 	}
 	versions := []schema.GroupVersion{gv}
-	if r.kind == kinds.Autoscaler {
+	if r.Kind == kinds.Autoscaler {
 		versions = []schema.GroupVersion{autoscalingv1.SchemeGroupVersion, autoscalingv2.SchemeGroupVersion} // a manager may have used either
 	}
 	var document struct {
@@ -47,7 +48,7 @@ func (f *fieldTracker) typeConverter(r *resource) (managedfields.TypeConverter, 
 		} `json:"components"`
 	}
 	for _, gv := range versions {
-		data, _, err := f.server.openAPIDocument(gv)
+		data, _, err := f.server.documents.Of(gv)
 		if err != nil {
 			return nil, err
 		}
@@ -95,19 +96,19 @@ func (t *goTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOpti
 // fieldTypes makes and converts the objects of one resource.
 type fieldTypes struct {
 	server   *Server
-	resource *resource
+	resource *resources.Resource
 }
 
 // New implements runtime.ObjectCreater.
 func (t fieldTypes) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
-	if t.resource.typed {
-		obj := newTyped(gvk)
+	if t.resource.Typed {
+		obj := resources.NewObject(gvk)
 		obj.GetObjectKind().SetGroupVersionKind(gvk)
 		return obj, nil
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(gvk)
-	if t.resource.kind == definitionKind {
+	if t.resource.Kind == resources.DefinitionKind {
 		// API-527: every definition has these fields, so no manager owns them.
 		u.Object["spec"], u.Object["status"] = object{"names": object{}}, object{"acceptedNames": object{}}
 	}
@@ -125,23 +126,23 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 	}
 	u, ok := in.(*unstructured.Unstructured)
 	switch {
-	case !ok && t.resource.kind == kinds.Autoscaler:
+	case !ok && t.resource.Kind == kinds.Autoscaler:
 		converted := kinds.ConvertAutoscaler(in.(api.Object), gvk.Version)
 		converted.GetObjectKind().SetGroupVersionKind(gvk)
 		return converted, nil
 	case !ok:
 		return in, nil
-	case t.resource.kind == definitionKind:
+	case t.resource.Kind == resources.DefinitionKind:
 		merged, err := definition.Merged(runtime.DeepCopyJSON(u.Object), false)
 		if err != nil {
 			return nil, fmt.Errorf("unable to convert unstructured object to %v: %w", u.GroupVersionKind(), err)
 		}
 		return plain.Unstructured(merged)
-	case !t.resource.typed:
+	case !t.resource.Typed:
 		if u.GroupVersionKind() == gvk {
 			return u, nil
 		}
-		if conversion := t.server.resources.conversionOf(t.resource); conversion != nil {
+		if conversion := t.server.resources.ConversionOf(t.resource); conversion != nil {
 			obj, err := plain.From(u)
 			if err != nil {
 				return nil, err
@@ -159,7 +160,7 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		c.SetGroupVersionKind(gvk)
 		return c, nil
 	}
-	typed := newTyped(u.GroupVersionKind())
+	typed := resources.NewObject(u.GroupVersionKind())
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
 		// API-553: the applied object does not fit the type.
 		return nil, fmt.Errorf("unable to convert unstructured object to %v: %w", u.GroupVersionKind(), err)

@@ -154,7 +154,7 @@ func (s *Server) objectsAt(r *request, version uint64, start string) ([]api.Obje
 	if version == 0 || version == s.store.Version() {
 		return s.objects(r, start), nil
 	}
-	objs, err := s.store.At(r.resource.kind, version)
+	objs, err := s.store.At(r.resource.Kind, version)
 	if err == nil {
 		return r.inRange(objs, start), nil
 	}
@@ -174,11 +174,11 @@ func (s *Server) objectsAt(r *request, version uint64, start string) ([]api.Obje
 
 // objects returns the objects of the collection of a request, in the order of their keys.
 func (s *Server) objects(r *request, start string) []api.Object {
-	if kind := r.resource.kind; kind == leases.ObjectKind {
+	if kind := r.resource.Kind; kind == leases.ObjectKind {
 		return r.inRange(s.withLeases(s.store.List(kind)), start)
 	}
 	from, to := r.keys(start)
-	return s.store.ListRange(r.resource.kind, from, to)
+	return s.store.ListRange(r.resource.Kind, from, to)
 }
 
 // keys returns the keys of the collection of a request, from start on: those not before from and before to; "" is no end.

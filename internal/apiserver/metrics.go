@@ -24,12 +24,12 @@ func (s *Server) metrics() metricsText {
 	var b strings.Builder
 	seen := map[api.Kind]bool{}
 	b.WriteString("# HELP apiserver_resource_objects Objects in the store, by resource.\n# TYPE apiserver_resource_objects gauge\n")
-	for _, r := range s.resources.all() {
-		if r.review || r.presented != nil || seen[r.kind] {
+	for _, r := range s.resources.All() {
+		if r.Review || r.Presented != nil || seen[r.Kind] {
 			continue
 		}
-		seen[r.kind] = true
-		fmt.Fprintf(&b, "apiserver_resource_objects{group=%q,resource=%q} %d\n", r.Group, r.Resource, len(s.store.List(r.kind)))
+		seen[r.Kind] = true
+		fmt.Fprintf(&b, "apiserver_resource_objects{group=%q,resource=%q} %d\n", r.Group, r.Resource, len(s.store.List(r.Kind)))
 	}
 	s.writeSeats(&b)
 	return metricsText(b.String())

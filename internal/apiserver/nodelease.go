@@ -24,7 +24,7 @@ func (s *Server) renewal() leases.Renewal {
 // getObject returns the object of a request.
 func (s *Server) getObject(r *request) (api.Object, error) {
 	obj, err := s.live(r)
-	if err == nil || r.resource.kind != leases.ObjectKind || r.namespace != leases.Namespace {
+	if err == nil || r.resource.Kind != leases.ObjectKind || r.namespace != leases.Namespace {
 		return obj, err
 	}
 	if node, missing := s.store.Nodes.Get(r.name); missing == nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -56,7 +57,7 @@ func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Obje
 
 // ofPod reports whether the request is a binding or an eviction. Webhooks review the Binding or the Eviction then, not the pod.
 func (r *request) ofPod() bool {
-	return r.subresource == subresourceBinding || r.subresource == subresourceEviction || r.resource.Resource == resourceBindings
+	return r.subresource == resources.SubresourceBinding || r.subresource == resources.SubresourceEviction || r.resource.Resource == resources.Bindings
 }
 
 // represent makes one object the answer, in the type that the request asks for: it returns its JSON, or sets r.shown.
@@ -99,17 +100,17 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	}
 	r.describe(&opts, opts.DryRun)
 	switch r.subresource {
-	case subresourceBinding:
+	case resources.SubresourceBinding:
 		return s.bind(r, opts)
-	case subresourceEviction:
+	case resources.SubresourceEviction:
 		return s.evict(r, opts)
-	case subresourceToken:
+	case resources.SubresourceToken:
 		return s.issueToken(r, opts)
 	}
-	if r.resource.Resource == resourceBindings && r.resource.review {
+	if r.resource.Resource == resources.Bindings && r.resource.Review {
 		return s.bind(r, opts)
 	}
-	if r.resource.review {
+	if r.resource.Review {
 		return s.review(r, opts)
 	}
 	obj, err := s.object(r, opts.FieldValidation)
@@ -122,13 +123,13 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	r.warnOfOwners(obj, "")
 	r.warnOfName(obj)
 	dryRun := len(opts.DryRun) > 0
-	ref := api.Ref{Kind: r.resource.kind, Key: api.Key(r.namespace, obj.GetName())}
+	ref := api.Ref{Kind: r.resource.Kind, Key: api.Key(r.namespace, obj.GetName())}
 	created, err := s.write(r, ref, dryRun, func() (api.Object, error) {
 		if err := s.checkSchemaAtOnce(r, obj, nil); err != nil {
 			return nil, err
 		}
 		admit := s.admit
-		if r.resource.kind == kinds.SigningRequest {
+		if r.resource.Kind == kinds.SigningRequest {
 			admit = r.sign
 		}
 		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Owned: true, Admit: admit})
@@ -165,7 +166,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 			return nil, err
 		}
 		how := store.UpdateOptions{Owned: true}
-		if apierrors.IsNotFound(err) && r.resource.createsOnUpdate && r.subresource == "" {
+		if apierrors.IsNotFound(err) && r.resource.CreatesOnUpdate && r.subresource == "" {
 			how.Absent, code = &store.CreateOptions{DryRun: dryRun, Owned: true, Admit: s.admit}, http.StatusCreated
 		}
 		// Any other missing object is the store's error.
@@ -181,7 +182,7 @@ func (s *Server) update(r *request) ([]byte, int, error) {
 // warnOfName warns about the name of a configuration of admission that is meant for files of the server (API-411).
 func (r *request) warnOfName(obj api.Object) {
 	const reserved = ".static.k8s.io"
-	if r.resource.isConfiguration() && strings.HasSuffix(obj.GetName(), reserved) {
+	if isConfiguration(r.resource) && strings.HasSuffix(obj.GetName(), reserved) {
 		r.warnings = append(r.warnings, fmt.Sprintf("metadata.name: names ending with %q are reserved for static manifest-based configurations and cannot be managed via the API", reserved))
 	}
 }
@@ -197,7 +198,7 @@ func (r *request) warnOfOwners(obj api.Object, when string) {
 
 // Bodies of subresources of pods.
 var (
-	bindingBody  = bodyOfKind(coreGroup.WithKind("Binding"))
+	bindingBody  = bodyOfKind(resources.CoreGroup.WithKind("Binding"))
 	evictionBody = bodyOfKind(policyv1.SchemeGroupVersion.WithKind("Eviction"))
 )
 
@@ -211,7 +212,7 @@ func success() ([]byte, int, error) {
 }
 
 func (s *Server) bind(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
-	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, coreGroup.WithKind("Binding"))
+	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, resources.CoreGroup.WithKind("Binding"))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -326,7 +327,7 @@ func tooLarge(asked, current uint64) error {
 
 // replace stores a new version of an object, or of the part that the subresource of the request stands for.
 func (s *Server) replace(r *request, obj api.Object, opts store.UpdateOptions) (api.Object, error) {
-	if r.resource.kind == kinds.SigningRequest && r.subresource != "" {
+	if r.resource.Kind == kinds.SigningRequest && r.subresource != "" {
 		return s.replaceSigning(r, obj.(*plain.Object), opts)
 	}
 	return s.store.UpdateWith(obj, api.Subresource(r.subresource), opts)

@@ -22,6 +22,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -41,7 +42,7 @@ var patchTypes = []types.PatchType{types.JSONPatchType, types.MergePatchType, ty
 func (s *Server) patch(r *request) ([]byte, int, error) {
 	patchType := patchTypeOf(r)
 	if !s.accepts(r.resource, patchType) {
-		return nil, 0, r.resource.errPatchType()
+		return nil, 0, errPatchType(r.resource)
 	}
 	var opts metav1.PatchOptions
 	validate := func(opts *metav1.PatchOptions) fieldErrors {
@@ -72,19 +73,29 @@ func patchTypeOf(r *request) types.PatchType {
 }
 
 // accepts reports whether a resource can be patched with that type of patch.
-func (s *Server) accepts(r *resource, patchType types.PatchType) bool {
+func (s *Server) accepts(r *resources.Resource, patchType types.PatchType) bool {
 	switch patchType {
 	case types.StrategicMergePatchType:
-		return r.typed || r.kind == definitionKind
+		return r.Typed || r.Kind == resources.DefinitionKind
 	case types.ApplyYAMLPatchType:
 		return s.fields != nil
 	}
 	return slices.Contains(patchTypes, patchType)
 }
 
+// patches returns the types of patches that a resource accepts.
+func (s *Server) patches(r *resources.Resource) (accepted []types.PatchType) {
+	for _, patchType := range patchTypes {
+		if s.accepts(r, patchType) {
+			accepted = append(accepted, patchType)
+		}
+	}
+	return accepted
+}
+
 // errPatchType is the error for a patch of a type that a resource does not accept.
-func (r *resource) errPatchType() error {
-	if r.custom {
+func errPatchType(r *resources.Resource) error {
+	if r.Custom {
 		// API-571
 		return errMediaType([]string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)})
 	}
@@ -130,7 +141,7 @@ func (p patch) apply() (api.Object, error) {
 // document applies a JSON patch or a JSON merge patch.
 func (p patch) document(old api.Object) (api.Object, error) {
 	r := p.request
-	current, err := r.resource.presentable(old)
+	current, err := r.resource.Presentable(old)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +172,7 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	obj, _, err := p.server.codec.read(body{patched, "", p.validation}, runtime.ContentTypeJSON, r.resource.gvk())
+	obj, _, err := p.server.codec.read(body{patched, "", p.validation}, runtime.ContentTypeJSON, r.resource.GVK())
 	unknown, isStrict := runtime.AsStrictDecodingError(err)
 	if isStrict {
 		strict, err = append(strict, unknown.Errors()...), nil
@@ -169,19 +180,19 @@ func (p patch) encoded(old api.Object, current any) (api.Object, error) {
 	decoded, ok := obj.(api.Object)
 	if err == nil && (!ok || reflect.TypeOf(obj) != reflect.TypeOf(current)) {
 		err = fmt.Errorf("converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"),
-			internalPackage(r.resource.Group), r.resource.kindName)
+			internalPackage(r.resource.Group), r.resource.KindName)
 	}
 	if err != nil {
 		return nil, p.invalid(string(patched), err)
 	}
 	if custom, ok := decoded.(*plain.Object); ok {
 		r.kindOfBody = custom.GroupVersionKind()
-		if custom.APIVersion == "" && r.resource.custom {
+		if custom.APIVersion == "" && r.resource.Custom {
 			// API-332: the server converts the object before it validates it.
 			return nil, apierrors.NewInternalError(runtime.NewMissingVersionErr("object has no apiVersion field"))
 		}
 	}
-	fields, err := p.server.resources.definition(r.resource).conform(decoded, false)
+	fields, err := p.server.resources.Definition(r.resource).Conform(decoded, false)
 	if err != nil {
 		return nil, p.invalid(string(patched), err)
 	}
@@ -249,7 +260,7 @@ func (p patch) patchDocument(data []byte) ([]byte, []error, error) {
 
 // strategic applies a strategic merge patch.
 func (p patch) strategic(old api.Object) (api.Object, error) {
-	current, err := p.request.resource.presentable(old)
+	current, err := p.request.resource.Presentable(old)
 	if err != nil {
 		return nil, err
 	}
@@ -287,19 +298,19 @@ func (p patch) strategic(old api.Object) (api.Object, error) {
 
 // sample returns an empty object in the Go type of the resource, whose fields say how lists are merged.
 func (p patch) sample() runtime.Object {
-	if p.request.resource.kind == definitionKind {
+	if p.request.resource.Kind == resources.DefinitionKind {
 		return definition.Sample()
 	}
-	return newTyped(p.request.resource.gvk())
+	return resources.NewObject(p.request.resource.GVK())
 }
 
 // objectOf returns the object with these fields in the Go type of the resource, or in that of custom objects. Besides it, the error may be one
 // about unknown fields.
 func (p patch) objectOf(fields map[string]any) (api.Object, error) {
-	if p.request.resource.kind == definitionKind {
+	if p.request.resource.Kind == resources.DefinitionKind {
 		return definition.Merged(fields, p.strict())
 	}
-	obj := newTyped(p.request.resource.gvk())
+	obj := resources.NewObject(p.request.resource.GVK())
 	return obj, runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, obj, p.strict())
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // Transition is about to happen: a request takes effect, or a watch event arrives.
@@ -53,7 +54,7 @@ type Permit struct {
 // awaitPermit waits until the request may take effect. Writes of single Events and the beginnings of watches need no permit. The error is that of
 // a request whose client gave up before: it must not take effect.
 func (s *Server) awaitPermit(req *http.Request, r *request) error {
-	if s.cfg.Hooks.Await == nil || r.resource.kind == api.Event && r.verb != verbList && r.verb != verbDeleteCollection {
+	if s.cfg.Hooks.Await == nil || r.resource.Kind == api.Event && r.verb != resources.VerbList && r.verb != resources.VerbDeleteCollection {
 		return nil
 	}
 	s.cfg.Hooks.Await(r.transition(), req.Context().Done())
@@ -64,12 +65,12 @@ func (s *Server) awaitPermit(req *http.Request, r *request) error {
 func (r *request) transition() Transition {
 	t := Transition{Component: r.actor, Verb: r.callVerb(), Object: r.ref()}
 	switch r.verb {
-	case verbList:
+	case resources.VerbList:
 		t.Object.Key = ""
-	case verbDeleteCollection:
+	case resources.VerbDeleteCollection:
 		t.Object.Key = r.namespace
 	}
-	if t.Verb == verbCreate {
+	if t.Verb == resources.VerbCreate {
 		t.Body = r.body
 		var meta metav1.Object = r.decoded
 		if r.decoded == nil {
@@ -97,12 +98,12 @@ func (s *Server) CallOf(req *http.Request) (call api.Call, ok bool) {
 // callVerb returns the verb of the request as in api.Call, with the subresource: bind, update-status, patch-status.
 func (r *request) callVerb() string {
 	switch {
-	case r.subresource == "" || r.verb == verbGet:
+	case r.subresource == "" || r.verb == resources.VerbGet:
 		return r.verb
-	case r.subresource == subresourceBinding:
+	case r.subresource == resources.SubresourceBinding:
 		return "bind"
-	case r.subresource == subresourceEviction:
-		return verbDelete
+	case r.subresource == resources.SubresourceEviction:
+		return resources.VerbDelete
 	}
 	return r.verb + "-" + r.subresource
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // podLog answers a request for the log of a container. It is empty as long as the pod has no node; then there would be one, but no containers
@@ -20,7 +21,7 @@ func (s *Server) podLog(r *request) ([]byte, int, error) {
 	if errs, err := validateLogParameters(r.query); err != nil {
 		return nil, 0, apierrors.NewBadRequest(err.Error())
 	} else if len(errs) > 0 {
-		return nil, 0, apierrors.NewInvalid(coreGroup.WithKind("PodLogOptions").GroupKind(), r.name, errs)
+		return nil, 0, apierrors.NewInvalid(resources.CoreGroup.WithKind("PodLogOptions").GroupKind(), r.name, errs)
 	}
 	obj, err := s.store.Get(api.Pod, r.key())
 	if err != nil {
@@ -33,7 +34,7 @@ func (s *Server) podLog(r *request) ([]byte, int, error) {
 	if pod.Spec.NodeName == "" {
 		return nil, http.StatusNoContent, nil
 	}
-	return nil, 0, errRefused(r, obj, noContainers)
+	return nil, 0, errRefused(r, obj, resources.NoContainers)
 }
 
 // validateLogParameters validates the parameters of a request for a log. The error is that of a parameter that is no number.

@@ -20,6 +20,7 @@ import (
 	checks "k8s.io/pod-security-admission/policy"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -35,7 +36,7 @@ var podCarriers = []api.Kind{
 }
 
 // plainSubresources are the subresources of a pod that cannot change what the standards are about.
-var plainSubresources = []string{"exec", "attach", subresourceBinding, subresourceEviction, "log", "portforward", "proxy", string(api.Status)}
+var plainSubresources = []string{"exec", "attach", resources.SubresourceBinding, resources.SubresourceEviction, "log", "portforward", "proxy", string(api.Status)}
 
 // maxPodsChecked is how many pods of a namespace are checked when its label changes.
 const maxPodsChecked = 3000
@@ -81,15 +82,15 @@ func hasSecurityLabels(namespace api.Object) bool {
 
 // needsPodSecurity reports whether a request may have to meet a standard, or sets one.
 func (s *Server) needsPodSecurity(r *request) bool {
-	if r.verb != verbCreate && r.verb != verbUpdate && r.verb != verbPatch {
+	if r.verb != resources.VerbCreate && r.verb != resources.VerbUpdate && r.verb != resources.VerbPatch {
 		return false
 	}
-	return r.resource.kind == store.NamespaceKind && r.subresource == "" || s.podSecurity && slices.Contains(podCarriers, r.resource.kind)
+	return r.resource.Kind == store.NamespaceKind && r.subresource == "" || s.podSecurity && slices.Contains(podCarriers, r.resource.Kind)
 }
 
 // checkPodSecurity refuses a write that violates the standard of its namespace, or warns about it.
 func (q *reviews) checkPodSecurity(a *attributes, obj, old []byte) error {
-	kind := a.resource.kind
+	kind := a.resource.Kind
 	switch {
 	case a.operation != admissionv1.Create && a.operation != admissionv1.Update:
 		return nil
@@ -142,8 +143,8 @@ func violations(lv standards.LevelVersion, pod *corev1.PodTemplateSpec) checks.A
 }
 
 // podIn returns the pod that an object is or makes; nil if it makes none.
-func podIn(r *resource, data []byte) (*corev1.PodTemplateSpec, error) {
-	typed := reflect.New(reflect.TypeOf(r.sample).Elem()).Interface()
+func podIn(r *resources.Resource, data []byte) (*corev1.PodTemplateSpec, error) {
+	typed := reflect.New(reflect.TypeOf(r.Sample).Elem()).Interface()
 	if err := json.Unmarshal(data, typed); err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (q *reviews) checkSecurityLabels(a *attributes, obj, old []byte) error {
 	}
 	// API-573: labels that were wrong before may stay.
 	if len(wrong) > 0 && !reflect.DeepEqual(wrong, wrongBefore) {
-		return apierrors.NewInvalid(a.resource.gvk().GroupKind(), a.name, wrong)
+		return apierrors.NewInvalid(a.resource.GVK().GroupKind(), a.name, wrong)
 	}
 	enforce := standard.Enforce
 	relaxed := enforce.Version == before.Enforce.Version && standards.CompareLevels(enforce.Level, before.Enforce.Level) < 1

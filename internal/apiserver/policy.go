@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -176,23 +177,23 @@ func (p *policy) compile() (*compiledPolicy, error) {
 }
 
 // hasPolicies reports whether policies can apply to a resource (API-415): not to policies and bindings, nor to reviews of what a client may do.
-func (r *resource) hasPolicies() bool {
+func hasPolicies(r *resources.Resource) bool {
 	switch r.Group {
 	case admissionregistrationv1.GroupName:
-		return r.kind == kinds.MutatingConfiguration || r.kind == kinds.ValidatingConfiguration
+		return r.Kind == kinds.MutatingConfiguration || r.Kind == kinds.ValidatingConfiguration
 	case authenticationv1.GroupName, authorizationv1.GroupName:
-		return !r.review
+		return !r.Review
 	}
 	return true
 }
 
 // needsPolicies reports whether a rule of a policy matches a request, or the admission of pods or certificates is about it. It does not evaluate selectors.
 func (s *Server) needsPolicies(r *request) bool {
-	if s.needsPodSecurity(r) || r.resource.kind == kinds.SigningRequest {
+	if s.needsPodSecurity(r) || r.resource.Kind == kinds.SigningRequest {
 		return true
 	}
 	list := s.currentPolicies()
-	if len(list.mutating)+len(list.validating) == 0 || !r.resource.hasPolicies() {
+	if len(list.mutating)+len(list.validating) == 0 || !hasPolicies(r.resource) {
 		return false
 	}
 	matches := func(p *policy) bool {
@@ -205,7 +206,7 @@ func (s *Server) needsPolicies(r *request) bool {
 type invocation struct {
 	*policy
 	binding *policyBinding
-	version *resource
+	version *resources.Resource
 	// param is the parameter in JSON, nil for none; key tells the invocation from others.
 	param []byte
 	key   string
@@ -215,7 +216,7 @@ type invocation struct {
 
 // invocations returns the policies to be evaluated for a write.
 func (q *reviews) invocations(list []*policy, a *attributes, obj, old []byte) []*invocation {
-	if !a.resource.hasPolicies() {
+	if !hasPolicies(a.resource) {
 		return nil
 	}
 	var all []*invocation
@@ -228,7 +229,7 @@ func (q *reviews) invocations(list []*policy, a *attributes, obj, old []byte) []
 		if !selected && err == nil {
 			continue
 		}
-		var params *resource
+		var params *resources.Resource
 		if err == nil && p.ParamKind != nil {
 			params, err = q.server.paramResource(p.ParamKind)
 		}
@@ -244,7 +245,7 @@ func (q *reviews) invocations(list []*policy, a *attributes, obj, old []byte) []
 }
 
 // bound returns a policy to be evaluated with a binding: once for each parameter.
-func (q *reviews) bound(p *policy, b *policyBinding, a *attributes, version, params *resource, obj, old []byte) []*invocation {
+func (q *reviews) bound(p *policy, b *policyBinding, a *attributes, version, params *resources.Resource, obj, old []byte) []*invocation {
 	if b.scope != nil {
 		if b.scope.version(q.server, a) == nil {
 			return nil
@@ -277,10 +278,10 @@ func (q *reviews) bound(p *policy, b *policyBinding, a *attributes, version, par
 }
 
 // paramResource returns the resource of the parameters of a policy.
-func (s *Server) paramResource(k *admissionregistrationv1.ParamKind) (*resource, error) {
+func (s *Server) paramResource(k *admissionregistrationv1.ParamKind) (*resources.Resource, error) {
 	gvk := schema.FromAPIVersionAndKind(k.APIVersion, k.Kind)
-	for _, r := range s.resources.all() {
-		if r.gvk() == gvk && !r.review {
+	for _, r := range s.resources.All() {
+		if r.GVK() == gvk && !r.Review {
 			return r, nil
 		}
 	}
@@ -288,11 +289,11 @@ func (s *Server) paramResource(k *admissionregistrationv1.ParamKind) (*resource,
 }
 
 // paramsOf returns the parameters that a binding names, for a write in a namespace (API-418).
-func (s *Server) paramsOf(p *admissionregistrationv1.ParamRef, r *resource, namespace string) ([]api.Object, error) {
+func (s *Server) paramsOf(p *admissionregistrationv1.ParamRef, r *resources.Resource, namespace string) ([]api.Object, error) {
 	switch {
-	case !r.namespaced && p.Namespace != "":
+	case !r.Namespaced && p.Namespace != "":
 		return nil, errors.New("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")
-	case !r.namespaced:
+	case !r.Namespaced:
 		namespace = ""
 	case p.Namespace != "":
 		namespace = p.Namespace
@@ -301,7 +302,7 @@ func (s *Server) paramsOf(p *admissionregistrationv1.ParamRef, r *resource, name
 	}
 	var found []api.Object
 	if p.Name != "" {
-		obj, err := s.store.Get(r.kind, api.Key(namespace, p.Name))
+		obj, err := s.store.Get(r.Kind, api.Key(namespace, p.Name))
 		if err == nil {
 			found = []api.Object{obj}
 		} else if !apierrors.IsNotFound(err) {
@@ -312,7 +313,7 @@ func (s *Server) paramsOf(p *admissionregistrationv1.ParamRef, r *resource, name
 		if err != nil {
 			return nil, err
 		}
-		for _, obj := range s.store.List(r.kind) {
+		for _, obj := range s.store.List(r.Kind) {
 			if obj.GetNamespace() == namespace && selector.Matches(labels.Set(obj.GetLabels())) {
 				found = append(found, obj)
 			}

@@ -11,10 +11,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // mergeTyped merges fields into an object of a resource, as the schema of its kind says. Ownership of fields plays no role.
-func (s *Server) mergeTyped(r *resource, obj []byte, fields map[string]any) (map[string]any, error) {
+func (s *Server) mergeTyped(r *resources.Resource, obj []byte, fields map[string]any) (map[string]any, error) {
 	live, err := decodedFields(obj, nil)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/mutation/dynamic"
 
 	"github.com/volsim/volsim/internal/apiserver/expression"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // policyFailure is an error of a policy that changes objects.
@@ -171,7 +172,7 @@ func (q *reviews) applyMutation(m *mutation, i *invocation, x *expression.Expres
 }
 
 // patchedByPolicy applies a JSON patch, which is a list in CEL, to the JSON of an object (API-427).
-func (q *reviews) patchedByPolicy(r *resource, given []byte, list traits.Lister) ([]byte, error) {
+func (q *reviews) patchedByPolicy(r *resources.Resource, given []byte, list traits.Lister) ([]byte, error) {
 	patch := jsonpatch.Patch{}
 	for it := list.Iterator(); it.HasNext().Value() == true; {
 		operation, err := patchOperation(it.Next())
@@ -187,9 +188,9 @@ func (q *reviews) patchedByPolicy(r *resource, given []byte, list traits.Lister)
 	if err != nil {
 		return nil, fmt.Errorf("JSON Patch: %w", err)
 	}
-	obj, actual, err := q.server.codec.read(body{patched, "", metav1.FieldValidationStrict}, runtime.ContentTypeJSON, r.gvk())
-	if err == nil && *actual != r.gvk() {
-		err = fmt.Errorf("failed to convert object: converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"), internalPackage(r.Group), r.kindName)
+	obj, actual, err := q.server.codec.read(body{patched, "", metav1.FieldValidationStrict}, runtime.ContentTypeJSON, r.GVK())
+	if err == nil && *actual != r.GVK() {
+		err = fmt.Errorf("failed to convert object: converting (%s) to (%s.%s): unknown conversion", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*"), internalPackage(r.Group), r.KindName)
 	}
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -234,7 +235,7 @@ func patchOperation(value ref.Val) (jsonpatch.Operation, error) {
 }
 
 // mergedByPolicy merges an Object in CEL into the JSON of an object, as server-side apply does (API-428).
-func (q *reviews) mergedByPolicy(r *resource, obj []byte, value ref.Val) ([]byte, error) {
+func (q *reviews) mergedByPolicy(r *resources.Resource, obj []byte, value ref.Val) ([]byte, error) {
 	object, ok := value.(*dynamic.ObjectVal)
 	if !ok {
 		return nil, fmt.Errorf("unsupported return type from ApplyConfiguration expression: %v", value.Type())

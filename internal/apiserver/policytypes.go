@@ -10,17 +10,20 @@ import (
 	celgo "github.com/google/cel-go/cel"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
 	apicel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
-	"k8s.io/apiserver/pkg/cel/openapi"
+	celopenapi "k8s.io/apiserver/pkg/cel/openapi"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/openapi"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
@@ -31,12 +34,13 @@ const maxCheckedTypes = 10
 
 // TypeChecker returns a function that returns what is wrong with the types in the expressions of a policy of a cluster.
 func TypeChecker(e *engine.Engine) func(*admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
-	var s *Server
+	var c *typeChecker
 	return func(policy *admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
-		if s == nil {
-			s = &Server{resources: newResourceTable(e.Store()), documents: map[schema.GroupVersion][]byte{}}
+		if c == nil {
+			table := resources.NewTable(e.Store())
+			c = &typeChecker{table, openapi.NewDocuments(table, func(*resources.Resource) []types.PatchType { return nil })}
 		}
-		return s.typeWarnings(policy)
+		return c.warnings(policy)
 	}
 }
 
@@ -46,29 +50,35 @@ type checkedType struct {
 	decl *apicel.DeclType
 }
 
-func (s *Server) typeWarnings(policy *admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
+// typeChecker finds expressions that are wrong for the types of their objects.
+type typeChecker struct {
+	resources *resources.Table
+	documents *openapi.Documents
+}
+
+func (c *typeChecker) warnings(policy *admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
 	var params *checkedType
 	if kind := policy.Spec.ParamKind; kind != nil {
 		if gv, err := schema.ParseGroupVersion(kind.APIVersion); err == nil {
 			params = &checkedType{gvk: gv.WithKind(kind.Kind)}
-			for _, r := range s.resources.all() {
-				if r.gvk() == params.gvk && !r.review {
-					params.decl = s.declaredKind(r)
+			for _, r := range c.resources.All() {
+				if r.GVK() == params.gvk && !r.Review {
+					params.decl = c.declaredKind(r)
 				}
 			}
 		}
 	}
 	var checks []typeCheck
-	for _, r := range s.checkedResources(policy.Spec.MatchConstraints) {
-		if decl := s.declaredKind(r); decl != nil {
-			checks = append(checks, newTypeCheck(checkedType{r.gvk(), decl}, params, policy.Spec.Variables))
+	for _, r := range c.checkedResources(policy.Spec.MatchConstraints) {
+		if decl := c.declaredKind(r); decl != nil {
+			checks = append(checks, newTypeCheck(checkedType{r.GVK(), decl}, params, policy.Spec.Variables))
 		}
 	}
 	var warnings []admissionregistrationv1.ExpressionWarning
 	warn := func(path *field.Path, text string) {
 		var wrong []string
-		for _, c := range checks {
-			if message := c.check(text); message != "" {
+		for _, check := range checks {
+			if message := check.check(text); message != "" {
 				wrong = append(wrong, message)
 			}
 		}
@@ -87,8 +97,8 @@ func (s *Server) typeWarnings(policy *admissionregistrationv1.ValidatingAdmissio
 }
 
 // checkedResources returns the resources that rules name without a star, in the order of their kinds.
-func (s *Server) checkedResources(match *admissionregistrationv1.MatchResources) []*resource {
-	var found []*resource
+func (c *typeChecker) checkedResources(match *admissionregistrationv1.MatchResources) []*resources.Resource {
+	var found []*resources.Resource
 	if match == nil {
 		return nil
 	}
@@ -97,13 +107,13 @@ func (s *Server) checkedResources(match *admissionregistrationv1.MatchResources)
 		if slices.ContainsFunc(rule.APIGroups, star) || slices.ContainsFunc(rule.APIVersions, star) {
 			continue
 		}
-		var named []*resource
-		for _, r := range s.resources.all() {
+		var named []*resources.Resource
+		for _, r := range c.resources.All() {
 			if slices.Contains(rule.APIGroups, r.Group) && slices.Contains(rule.APIVersions, r.Version) && slices.Contains(rule.Resources, r.Resource) {
 				named = append(named, r)
 			}
 		}
-		slices.SortFunc(named, func(a, b *resource) int {
+		slices.SortFunc(named, func(a, b *resources.Resource) int {
 			return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Resource, b.Resource))
 		})
 		found = append(found, named[:min(len(named), maxCheckedTypes)]...)
@@ -111,15 +121,15 @@ func (s *Server) checkedResources(match *admissionregistrationv1.MatchResources)
 			break
 		}
 	}
-	slices.SortFunc(found, func(a, b *resource) int {
-		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.kindName, b.kindName))
+	slices.SortFunc(found, func(a, b *resources.Resource) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.KindName, b.KindName))
 	})
-	return slices.CompactFunc(found, func(a, b *resource) bool { return a.gvk() == b.gvk() })
+	return slices.CompactFunc(found, func(a, b *resources.Resource) bool { return a.GVK() == b.GVK() })
 }
 
 // declaredKind returns the type of the objects of a resource, nil if it is not known.
-func (s *Server) declaredKind(r *resource) *apicel.DeclType {
-	data, _, err := s.openAPIDocument(r.GroupVersion())
+func (c *typeChecker) declaredKind(r *resources.Resource) *apicel.DeclType {
+	data, _, err := c.documents.Of(r.GroupVersion())
 	if err != nil {
 		return nil
 	}
@@ -133,12 +143,12 @@ func (s *Server) declaredKind(r *resource) *apicel.DeclType {
 	}
 	for _, node := range document.Components.Schemas {
 		var kinds []schema.GroupVersionKind
-		if node.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds) != nil || !slices.Contains(kinds, r.gvk()) {
+		if node.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds) != nil || !slices.Contains(kinds, r.GVK()) {
 			continue
 		}
 		whole := (&inliner{schemas: document.Components.Schemas, within: map[string]bool{}}).inline(node)
-		if decl := common.SchemaDeclType(&openapi.Schema{Schema: whole}, true); decl != nil {
-			return decl.MaybeAssignTypeName(r.kindName)
+		if decl := common.SchemaDeclType(&celopenapi.Schema{Schema: whole}, true); decl != nil {
+			return decl.MaybeAssignTypeName(r.KindName)
 		}
 	}
 	return nil

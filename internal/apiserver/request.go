@@ -26,6 +26,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // request is a parsed request for objects.
@@ -35,7 +36,7 @@ type request struct {
 	user        *authenticationv1.UserInfo // nil for the administrator
 	manager     string                     // the owner of the fields that it writes, for managedFields
 	verb        string
-	resource    *resource
+	resource    *resources.Resource
 	subresource string // "" for none
 	namespace   string // "" for none, or for all
 	name        string // "" for a collection
@@ -62,18 +63,18 @@ type request struct {
 
 // Verbs by HTTP methods.
 var (
-	collectionVerbs = map[string]string{http.MethodGet: verbList, http.MethodPost: verbCreate, http.MethodDelete: verbDeleteCollection}
+	collectionVerbs = map[string]string{http.MethodGet: resources.VerbList, http.MethodPost: resources.VerbCreate, http.MethodDelete: resources.VerbDeleteCollection}
 	objectVerbs     = map[string]string{
-		http.MethodGet: verbGet, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch, http.MethodDelete: verbDelete,
+		http.MethodGet: resources.VerbGet, http.MethodPut: resources.VerbUpdate, http.MethodPatch: resources.VerbPatch, http.MethodDelete: resources.VerbDelete,
 	}
 	subresourceVerbs = map[string]string{
-		http.MethodGet: verbGet, http.MethodPost: verbCreate, http.MethodPut: verbUpdate, http.MethodPatch: verbPatch,
+		http.MethodGet: resources.VerbGet, http.MethodPost: resources.VerbCreate, http.MethodPut: resources.VerbUpdate, http.MethodPatch: resources.VerbPatch,
 	}
 )
 
 func (r *request) key() string { return api.Key(r.namespace, r.name) }
 
-func (r *request) ref() api.Ref { return api.Ref{Kind: r.resource.kind, Key: r.key()} }
+func (r *request) ref() api.Ref { return api.Ref{Kind: r.resource.Kind, Key: r.key()} }
 
 // route is a parsed path of an object or a collection.
 type route struct {
@@ -130,7 +131,7 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 		return nil, errNoRoute
 	}
 	res := s.resource(p.gvr)
-	if res == nil || p.namespaced && !res.namespaced {
+	if res == nil || p.namespaced && !res.Namespaced {
 		return nil, errNoRoute
 	}
 	r := &request{
@@ -147,8 +148,8 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 		r.warnings = append(r.warnings, "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
 	}
 	defined := s.definitionOf(res)
-	if defined != nil && defined.warning != "" {
-		r.warnings = append(r.warnings, defined.warning)
+	if defined != nil && defined.Warning != "" {
+		r.warnings = append(r.warnings, defined.Warning)
 	}
 	r.client = managerOf(req.UserAgent())
 	r.manager = cmp.Or(r.query.Get("fieldManager"), r.client)
@@ -156,18 +157,18 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	var err error
 	convertible := convertibleObject
 	// API-440, API-566: what has no Table.
-	if r.resource.review || r.resource.kind == kinds.APIService && r.subresource == string(api.Status) {
+	if r.resource.Review || r.resource.Kind == kinds.APIService && r.subresource == string(api.Status) {
 		convertible = convertibleToMetadata
 	}
 	if r.format, err = negotiate(req, convertible); err != nil {
-		if res.custom {
+		if res.Custom {
 			err = errAccept() // API-571
 		}
 		return nil, err
 	}
-	if r.verb == verbList || r.verb == verbWatch || r.verb == verbDeleteCollection {
+	if r.verb == resources.VerbList || r.verb == resources.VerbWatch || r.verb == resources.VerbDeleteCollection {
 		if defined != nil {
-			r.selectable = defined.fields
+			r.selectable = defined.Fields
 		}
 		if err := r.parseListOptions(); err != nil {
 			return nil, err
@@ -183,28 +184,28 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 
 // decode decodes the body of a create, an update or a JSON merge patch, if it is JSON without any problem. The server's lock is not needed for it.
 func (r *request) decode(c *codec) {
-	if r.verb == verbPatch && r.resource.typed && patchTypeOf(r) == types.MergePatchType {
+	if r.verb == resources.VerbPatch && r.resource.Typed && patchTypeOf(r) == types.MergePatchType {
 		changes := map[string]any{}
 		if strict, err := kjson.UnmarshalStrict(r.body, &changes); err == nil && len(strict) == 0 {
 			r.changes = changes
 		}
 		return
 	}
-	if r.verb != verbCreate && r.verb != verbUpdate || r.subresource != "" && r.subresource != string(api.Status) || r.resource.review || !r.resource.typed {
+	if r.verb != resources.VerbCreate && r.verb != resources.VerbUpdate || r.subresource != "" && r.subresource != string(api.Status) || r.resource.Review || !r.resource.Typed {
 		return
 	}
 	if mediaType, err := mediaTypeOf(r.contentType); err == nil && mediaType == runtime.ContentTypeJSON {
-		r.decoded, _ = c.readOnce(body{r.body, r.contentType, r.query.Get("fieldValidation")}, r.resource.gvk()).(api.Object)
+		r.decoded, _ = c.readOnce(body{r.body, r.contentType, r.query.Get("fieldValidation")}, r.resource.GVK()).(api.Object)
 	}
 }
 
 // setVerb derives the verb of the request from its method and its path.
 func (r *request) setVerb(req *http.Request, p route) error {
-	if r.resource.custom && !p.watch {
+	if r.resource.Custom && !p.watch {
 		return r.setCustomVerb(req, p)
 	}
 	collection := r.name == ""
-	if r.resource.namespaced && !p.namespaced {
+	if r.resource.Namespaced && !p.namespaced {
 		// Across namespaces there are lists and watches only.
 		if !collection {
 			return errNoRoute
@@ -217,11 +218,11 @@ func (r *request) setVerb(req *http.Request, p route) error {
 		if req.Method != http.MethodGet || r.subresource != "" {
 			return errNoRoute
 		}
-		r.verb = verbWatch
+		r.verb = resources.VerbWatch
 		return nil
 	}
 	switch {
-	case r.resource.review && !collection:
+	case r.resource.Review && !collection:
 		return errNoRoute
 	case r.subresource != "":
 		return r.setSubresourceVerb(req.Method)
@@ -231,10 +232,10 @@ func (r *request) setVerb(req *http.Request, p route) error {
 		r.verb = objectVerbs[req.Method]
 	}
 	r.watchIfAsked()
-	if r.verb == verbDeleteCollection && !slices.Contains(r.resource.verbs(), r.verb) {
+	if r.verb == resources.VerbDeleteCollection && !slices.Contains(r.resource.Verbs(), r.verb) {
 		return errMethod() // each namespace is deleted on its own
 	}
-	if r.verb == "" || r.resource.review && r.verb != verbCreate {
+	if r.verb == "" || r.resource.Review && r.verb != resources.VerbCreate {
 		return errMethod()
 	}
 	return nil
@@ -242,16 +243,16 @@ func (r *request) setVerb(req *http.Request, p route) error {
 
 // watchIfAsked makes a watch of a list whose query asks for it.
 func (r *request) watchIfAsked() {
-	if watch := r.query.Get("watch"); r.verb == verbList && (watch == "true" || watch == "1") {
-		r.verb = verbWatch
+	if watch := r.query.Get("watch"); r.verb == resources.VerbList && (watch == "true" || watch == "1") {
+		r.verb = resources.VerbWatch
 	}
 }
 
 func (r *request) setSubresourceVerb(method string) error {
-	verbs := []string{verbGet, verbUpdate, verbPatch}
-	if sub := r.resource.subresource(r.subresource); sub != nil {
-		verbs = sub.verbs
-	} else if r.subresource != string(api.Status) || !r.resource.status {
+	verbs := []string{resources.VerbGet, resources.VerbUpdate, resources.VerbPatch}
+	if sub := r.resource.Subresource(r.subresource); sub != nil {
+		verbs = sub.Verbs
+	} else if r.subresource != string(api.Status) || !r.resource.Status {
 		return errNoRoute
 	}
 	r.verb = subresourceVerbs[method]
@@ -298,7 +299,7 @@ func (r *request) parseListOptions() error {
 	}
 	const watchLists = true
 	internalversion.SetListOptionsDefaults(&r.list, watchLists)
-	if r.verb == verbWatch {
+	if r.verb == resources.VerbWatch {
 		r.list.Watch = true // a path of the form /watch/… has no parameter
 	}
 	if err := invalidOptions(&r.list, internalvalidation.ValidateListOptions(&r.list, watchLists)); err != nil {

@@ -17,12 +17,12 @@ import (
 
 // review answers a review.
 func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
-	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, r.resource.gvk())
+	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, r.resource.GVK())
 	if err != nil {
 		return nil, 0, err
 	}
 	r.warnings = append(r.warnings, warnings...)
-	reviewed, err := reviewBody(r, bodyOfKind(r.resource.gvk()), r.name, obj.(api.Object))
+	reviewed, err := reviewBody(r, bodyOfKind(r.resource.GVK()), r.name, obj.(api.Object))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -48,7 +48,7 @@ func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, err
 	case *authenticationv1.TokenReview:
 		review.Status = s.reviewToken(review.Spec)
 	}
-	data, err := encodeObject(obj, r.resource.gvk())
+	data, err := encodeObject(obj, r.resource.GVK())
 	return data, http.StatusCreated, err
 }
 

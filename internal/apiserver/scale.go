@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -28,20 +29,20 @@ import (
 // scale reads, replaces or patches the scale of an object.
 func (s *Server) scale(r *request) ([]byte, int, error) {
 	body := *r
-	body.resource = scales
+	body.resource = resources.Scales
 	var obj api.Object
 	var err error
 	switch r.verb {
-	case verbGet:
+	case resources.VerbGet:
 		obj, err = s.call(r, r.ref(), func() (api.Object, error) { return s.scalable(r) })
-	case verbUpdate:
+	case resources.VerbUpdate:
 		var opts metav1.UpdateOptions
 		if err := parameters(r.query, &opts, metav1validation.ValidateUpdateOptions); err != nil {
 			return nil, 0, err
 		}
 		r.describe(&opts, opts.DryRun)
 		obj, err = s.changeScale(r, len(opts.DryRun) > 0, func(*autoscalingv1.Scale) (api.Object, error) {
-			decoded, warnings, err := s.codec.decode(bodyOf(&body, opts.FieldValidation), scales.gvk())
+			decoded, warnings, err := s.codec.decode(bodyOf(&body, opts.FieldValidation), resources.Scales.GVK())
 			body.warnings = append(body.warnings, warnings...)
 			if err != nil {
 				return nil, err
@@ -68,13 +69,13 @@ func (s *Server) scale(r *request) ([]byte, int, error) {
 // scalable returns the object whose scale is read. A custom object without replicas has none.
 func (s *Server) scalable(r *request) (api.Object, error) {
 	obj, err := s.live(r)
-	if err != nil || !r.resource.custom {
+	if err != nil || !r.resource.Custom {
 		return obj, err
 	}
-	at, _ := s.resources.scalePaths(r.resource)
-	if _, found, err := unstructured.NestedFieldNoCopy(obj.(*plain.Object).Content(), at.spec...); !found || err != nil {
+	at, _ := s.resources.ScalePaths(r.resource)
+	if _, found, err := unstructured.NestedFieldNoCopy(obj.(*plain.Object).Content(), at.Spec...); !found || err != nil {
 		// API-331: nothing defaults the field.
-		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", "."+strings.Join(at.spec, ".")))
+		return nil, apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", "."+strings.Join(at.Spec, ".")))
 	}
 	return obj, nil
 }
@@ -83,8 +84,8 @@ func bodyOf(r *request, validation string) body { return body{r.body, r.contentT
 
 func (s *Server) patchScale(r, body *request) (api.Object, error) {
 	patchType := patchTypeOf(r)
-	if !s.accepts(body.resource, patchType) || r.resource.custom && patchType == types.StrategicMergePatchType {
-		return nil, r.resource.errPatchType()
+	if !s.accepts(body.resource, patchType) || r.resource.Custom && patchType == types.StrategicMergePatchType {
+		return nil, errPatchType(r.resource)
 	}
 	var opts metav1.PatchOptions
 	validate := func(opts *metav1.PatchOptions) fieldErrors {
@@ -110,9 +111,9 @@ func (s *Server) patchScale(r, body *request) (api.Object, error) {
 
 // applyScale applies a configuration to the scale of an object.
 func (s *Server) applyScale(r, body *request, old *autoscalingv1.Scale, opts metav1.PatchOptions) (api.Object, error) {
-	old.SetGroupVersionKind(scales.gvk())
+	old.SetGroupVersionKind(resources.Scales.GVK())
 	scale, err := s.merged(body, old, opts)
-	if err != nil || !r.resource.custom {
+	if err != nil || !r.resource.Custom {
 		return scale, err
 	}
 	// API-572: kube-apiserver cannot convert what was applied.
@@ -121,12 +122,12 @@ func (s *Server) applyScale(r, body *request, old *autoscalingv1.Scale, opts met
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	return nil, fmt.Errorf("failed to convert new object (%s/%s; %s) to proper version: request to convert CR to an invalid group/version: %s",
-		applied.Namespace, applied.Name, scales.gvk(), scales.GroupVersion())
+		applied.Namespace, applied.Name, resources.Scales.GVK(), resources.Scales.GroupVersion())
 }
 
 // ownersOfScale returns the managedFields of a scale after an update.
 func (f *fieldTracker) ownersOfScale(manager string, scale, old *autoscalingv1.Scale) []metav1.ManagedFieldsEntry {
-	entries, err := f.owners(scales, subresourceScale, manager, scale, old)
+	entries, err := f.owners(resources.Scales, resources.SubresourceScale, manager, scale, old)
 	if err != nil {
 		return old.ManagedFields // they conform to the schema, so there is none
 	}
@@ -134,10 +135,10 @@ func (f *fieldTracker) ownersOfScale(manager string, scale, old *autoscalingv1.S
 }
 
 // scaleManagers converts the managedFields of an object to those of its scale, and back.
-func (s *Server) scaleManagers(res *resource, live api.Object) (*managedfields.ScaleHandler, error) {
-	at, _ := s.resources.scalePaths(res)
-	steps := make([]any, len(at.spec))
-	for i, name := range at.spec {
+func (s *Server) scaleManagers(res *resources.Resource, live api.Object) (*managedfields.ScaleHandler, error) {
+	at, _ := s.resources.ScalePaths(res)
+	steps := make([]any, len(at.Spec))
+	for i, name := range at.Spec {
 		steps[i] = name
 	}
 	path, err := fieldpath.MakePath(steps...)
@@ -178,18 +179,18 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(old *autoscali
 		if scale, err = r.reviewScale(scale, old); err != nil {
 			return nil, err
 		}
-		if n := scale.Spec.Replicas; n < 0 && !r.resource.custom {
-			return nil, apierrors.NewInvalid(schema.GroupKind{Group: scales.Group, Kind: scales.kindName}, r.name, field.ErrorList{
+		if n := scale.Spec.Replicas; n < 0 && !r.resource.Custom {
+			return nil, apierrors.NewInvalid(schema.GroupKind{Group: resources.Scales.Group, Kind: resources.Scales.KindName}, r.name, field.ErrorList{
 				field.Invalid(field.NewPath("spec", "replicas"), int64(n), "must be greater than or equal to 0")})
 		}
-		if r.verb == verbPatch && scale.UID != live.GetUID() {
+		if r.verb == resources.VerbPatch && scale.UID != live.GetUID() {
 			return nil, apierrors.NewConflict(schema.GroupResource{Group: r.resource.Group, Resource: r.resource.Resource + "/scale"}, r.name,
 				fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, live.GetUID()))
 		}
 		changed := live.(*plain.Object).Copy()
 		changed.SetContent(runtime.DeepCopyJSON(changed.Content()))
-		at, _ := s.resources.scalePaths(r.resource)
-		if err := unstructured.SetNestedField(changed.Content(), int64(scale.Spec.Replicas), at.spec...); err != nil {
+		at, _ := s.resources.ScalePaths(r.resource)
+		if err := unstructured.SetNestedField(changed.Content(), int64(scale.Spec.Replicas), at.Spec...); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
 		// API-331: a scale without a version is that of the newest object, also of kinds whose updates need one.
@@ -215,12 +216,12 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(old *autoscali
 }
 
 // scaleOf returns the scale of an object.
-func (s *Server) scaleOf(r *resource, obj api.Object) (*autoscalingv1.Scale, error) {
+func (s *Server) scaleOf(r *resources.Resource, obj api.Object) (*autoscalingv1.Scale, error) {
 	obj, err := s.inVersion(r, obj)
 	if err != nil {
 		return nil, err
 	}
-	at, _ := s.resources.scalePaths(r)
+	at, _ := s.resources.ScalePaths(r)
 	content := obj.(*plain.Object).Content()
 	number := func(path []string) int32 {
 		value, _, _ := unstructured.NestedFieldNoCopy(content, path...)
@@ -236,9 +237,9 @@ func (s *Server) scaleOf(r *resource, obj api.Object) (*autoscalingv1.Scale, err
 		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(),
 		CreationTimestamp: obj.GetCreationTimestamp(),
 	}}
-	scale.Spec.Replicas, scale.Status.Replicas = number(at.spec), number(at.status)
-	selector, _, _ := unstructured.NestedFieldNoCopy(content, at.selector...)
-	scale.Status.Selector, err = selectorText(selector, r.kind == "ReplicationController")
+	scale.Spec.Replicas, scale.Status.Replicas = number(at.Spec), number(at.Status)
+	selector, _, _ := unstructured.NestedFieldNoCopy(content, at.Selector...)
+	scale.Status.Selector, err = selectorText(selector, r.Kind == "ReplicationController")
 	return scale, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -52,7 +53,7 @@ func selectorOf(s *metav1.LabelSelector) (labels.Selector, error) {
 }
 
 // version returns the resource in the version of the scope that a request matches, nil if the rules do not match.
-func (c *scope) version(s *Server, a *attributes) *resource {
+func (c *scope) version(s *Server, a *attributes) *resources.Resource {
 	if c.matching(s, c.excluded, a) != nil {
 		return nil // API-415: an excluded request does not match, whatever the other rules say
 	}
@@ -69,7 +70,7 @@ func (c *scope) mayMatch(s *Server, r *request, op admissionv1.Operation) bool {
 }
 
 // matching returns the resource in the version of the first rule that matches a request, nil for none.
-func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWithOperations, a *attributes) *resource {
+func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWithOperations, a *attributes) *resources.Resource {
 	for i := range rules {
 		if ruleMatches(&rules[i], a, a.resource) {
 			return a.resource
@@ -79,7 +80,7 @@ func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWit
 		return nil
 	}
 	// API-385: a rule that names another version of the kind matches, too, the earlier rule first.
-	others := s.resources.equivalent(a.resource)
+	others := s.resources.Equivalent(a.resource)
 	for i := range rules {
 		for _, r := range others {
 			if ruleMatches(&rules[i], a, r) {
@@ -91,7 +92,7 @@ func (c *scope) matching(s *Server, rules []admissionregistrationv1.NamedRuleWit
 }
 
 // ruleMatches reports whether a rule matches a request, which counts as one for the resource r.
-func ruleMatches(rule *admissionregistrationv1.NamedRuleWithOperations, a *attributes, r *resource) bool {
+func ruleMatches(rule *admissionregistrationv1.NamedRuleWithOperations, a *attributes, r *resources.Resource) bool {
 	// API-415: a rule of a policy may also name objects.
 	if len(rule.ResourceNames) > 0 && !a.anyName && !slices.Contains(rule.ResourceNames, a.name) {
 		return false
@@ -108,14 +109,14 @@ func named[T ~string](names []T, name T) bool {
 	return slices.Contains(names, kinds.Anything) || slices.Contains(names, name)
 }
 
-func scopeMatches(scope *admissionregistrationv1.ScopeType, r *resource) bool {
+func scopeMatches(scope *admissionregistrationv1.ScopeType, r *resources.Resource) bool {
 	switch {
 	case scope == nil || *scope == admissionregistrationv1.AllScopes:
 		return true
 	case *scope == admissionregistrationv1.NamespacedScope:
-		return r.namespaced
+		return r.Namespaced
 	}
-	return !r.namespaced
+	return !r.Namespaced
 }
 
 // selects reports whether the selectors select the namespace and the objects of a request.
@@ -135,7 +136,7 @@ func (c *scope) selectsNamespace(s *Server, a *attributes, obj []byte) (bool, er
 	if a.namespace == "" || c.namespaces.Empty() {
 		return true, nil
 	}
-	if a.resource.kind == store.NamespaceKind && a.subresource == "" && a.operation != admissionv1.Delete {
+	if a.resource.Kind == store.NamespaceKind && a.subresource == "" && a.operation != admissionv1.Delete {
 		return c.namespaces.Matches(labelsIn(obj)), nil
 	}
 	namespace, err := s.namespaceOf(a)

@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // selector selects objects of one resource by namespace, labels and fields.
 type selector struct {
-	resource  *resource
+	resource  *resources.Resource
 	namespace string // "" is all
 	labels    labels.Selector
 	fields    fields.Selector
@@ -49,31 +50,11 @@ func newSelector(r *request) (selector, error) {
 
 // fieldLabel checks the name of a field in a selector, and returns the one under which its value is found.
 func (s selector) fieldLabel(label, value string) (string, string, error) {
-	if !s.resource.custom {
-		return s.resource.fieldLabel(label, value)
+	if !s.resource.Custom {
+		return s.resource.FieldLabel(label, value)
 	}
 	// API-346: the definition says which fields may be selected.
-	if label != "metadata.name" && (label != "metadata.namespace" || !s.resource.namespaced) && !slices.Contains(s.custom, label) {
-		return "", "", fmt.Errorf("field label not supported: %s", label)
-	}
-	return label, value, nil
-}
-
-// fieldLabel is that of a selector of a kind that Kubernetes serves.
-func (r *resource) fieldLabel(label, value string) (string, string, error) {
-	if label == "metadata.name" || label == "metadata.namespace" && (r.namespaced || r.selectable == nil) {
-		return label, value, nil
-	}
-	if r.selectable == nil {
-		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
-	}
-	// Old clients use another name of the field.
-	if r.kind == api.Pod && label == "spec.host" {
-		label = "spec.nodeName"
-	}
-	if _, ok := r.selectable(r.empty())[label]; !ok && r.kind == "Job.batch" {
-		return "", "", fmt.Errorf("field label %q not supported for Job", label)
-	} else if !ok {
+	if label != "metadata.name" && (label != "metadata.namespace" || !s.resource.Namespaced) && !slices.Contains(s.custom, label) {
 		return "", "", fmt.Errorf("field label not supported: %s", label)
 	}
 	return label, value, nil
@@ -92,7 +73,7 @@ func (s selector) matches(obj api.Object) bool {
 
 // fieldsOf returns the values of the fields that the selector may name.
 func (s selector) fieldsOf(obj api.Object) fields.Set {
-	set := s.resource.fieldsOf(obj)
+	set := s.resource.FieldsOf(obj)
 	custom, ok := obj.(*plain.Object)
 	if !ok {
 		return set
@@ -102,19 +83,6 @@ func (s selector) fieldsOf(obj api.Object) fields.Set {
 		if value, found, err := unstructured.NestedFieldNoCopy(custom.Content(), strings.Split(path, ".")...); err == nil && found && value != nil {
 			set[path] = fmt.Sprint(value)
 		}
-	}
-	return set
-}
-
-// fieldsOf returns the values of the fields that a selector of any object of the resource may name.
-func (r *resource) fieldsOf(obj api.Object) fields.Set {
-	set := fields.Set{}
-	if r.selectable != nil {
-		set = r.selectable(obj)
-	}
-	set["metadata.name"] = obj.GetName()
-	if r.namespaced {
-		set["metadata.namespace"] = obj.GetNamespace()
 	}
 	return set
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/openapi"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -34,9 +36,9 @@ type Server struct {
 
 	mu        sync.Mutex // guards the cluster and everything below
 	store     *store.Store
-	resources *resourceTable
-	documents map[schema.GroupVersion][]byte // OpenAPI
-	fields    *fieldTracker                  // nil without managedFields
+	resources *resources.Table
+	documents *openapi.Documents
+	fields    *fieldTracker // nil without managedFields
 	webhooks  webhooks
 	policies  policies
 	roles     roleCache
@@ -75,8 +77,8 @@ func New(cfg Config) *Server {
 	if cfg.Hooks.Lag == nil {
 		cfg.Hooks.Lag = clients.lagOf
 	}
-	s := &Server{cfg: cfg, codec: newCodec(), clients: clients, store: cfg.Backend.Store(), resources: newResourceTable(cfg.Backend.Store()),
-		documents: map[schema.GroupVersion][]byte{}}
+	s := &Server{cfg: cfg, codec: newCodec(), clients: clients, store: cfg.Backend.Store(), resources: resources.NewTable(cfg.Backend.Store())}
+	s.documents = openapi.NewDocuments(s.resources, s.patches)
 	if !cfg.NoManagedFields {
 		s.fields = newFieldTracker(s)
 		s.store.TrackFields(s.fields.track)
@@ -94,8 +96,8 @@ func New(cfg Config) *Server {
 		s.store.CompletePriorities()
 	}
 	if cfg.Hooks.Await != nil {
-		for _, r := range s.resources.builtin {
-			if !r.review && r.presented == nil {
+		for _, r := range s.resources.Builtin {
+			if !r.Review && r.Presented == nil {
 				s.count(r)
 			}
 		}
@@ -112,8 +114,8 @@ func (s *Server) Do(fn func()) {
 }
 
 // count counts the changes of a resource from now on, in the order in which watches see them. It must be called before any watch.
-func (s *Server) count(r *resource) {
-	_, err := s.store.Watch(r.kind, store.WatchOptions[api.Object]{}, func(api.Change[api.Object]) { r.changes++ })
+func (s *Server) count(r *resources.Resource) {
+	_, err := s.store.Watch(r.Kind, store.WatchOptions[api.Object]{}, func(api.Change[api.Object]) { r.Changes++ })
 	if err != nil {
 		panic(err) // a watch from now on needs no history
 	}
@@ -123,22 +125,22 @@ func (s *Server) count(r *resource) {
 func (s *Server) Changes(kind api.Kind) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.resources.builtin {
-		if r.kind == kind {
-			return r.changes
+	for _, r := range s.resources.Builtin {
+		if r.Kind == kind {
+			return r.Changes
 		}
 	}
 	return 0
 }
 
 // resource returns the resource of that name, or nil.
-func (s *Server) resource(gvr schema.GroupVersionResource) *resource {
-	if r := s.resources.served(gvr); r != nil {
+func (s *Server) resource(gvr schema.GroupVersionResource) *resources.Resource {
+	if r := s.resources.Served(gvr); r != nil {
 		return r
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.resources.named(gvr)
+	return s.resources.Named(gvr)
 }
 
 // ServeHTTP implements http.Handler.
@@ -257,7 +259,7 @@ func (s *Server) serveAuthorized(req *http.Request, user *authenticationv1.UserI
 	if err := s.sleep(req, r); err != nil {
 		return nil, err
 	}
-	if r.verb == verbWatch {
+	if r.verb == resources.VerbWatch {
 		a, err := s.startWatch(req, r)
 		if err != nil {
 			return failure(req, r, err), nil
@@ -311,7 +313,7 @@ func (s *Server) execute(r *request) (*answer, error) {
 func (s *Server) carryOut(r *request) (data []byte, code int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.verb != verbGet && r.verb != verbList {
+	if r.verb != resources.VerbGet && r.verb != resources.VerbList {
 		defer s.cfg.Wrote()
 		defer func() {
 			code := http.StatusOK
@@ -327,32 +329,32 @@ func (s *Server) carryOut(r *request) (data []byte, code int, err error) {
 
 // handle carries out a request. It returns the JSON of its answer, or sets r.shown.
 func (s *Server) handle(r *request) ([]byte, int, error) {
-	if r.subresource == subresourceScale {
+	if r.subresource == resources.SubresourceScale {
 		return s.scale(r)
 	}
-	if r.subresource == subresourceLog {
+	if r.subresource == resources.SubresourceLog {
 		return s.podLog(r)
 	}
-	if reason := r.resource.refusal(r.subresource); reason != "" {
-		obj, err := s.store.Get(r.resource.kind, r.key())
+	if reason := r.resource.Refusal(r.subresource); reason != "" {
+		obj, err := s.store.Get(r.resource.Kind, r.key())
 		if err != nil {
 			return nil, 0, err
 		}
 		return nil, 0, errRefused(r, obj, reason)
 	}
 	switch r.verb {
-	case verbList:
+	case resources.VerbList:
 		data, err := s.list(r)
 		return data, http.StatusOK, err
-	case verbGet:
+	case resources.VerbGet:
 		return s.get(r)
-	case verbCreate:
+	case resources.VerbCreate:
 		return s.create(r)
-	case verbUpdate:
+	case resources.VerbUpdate:
 		return s.update(r)
-	case verbPatch:
+	case resources.VerbPatch:
 		return s.patch(r)
-	case verbDelete:
+	case resources.VerbDelete:
 		return s.delete(r)
 	default:
 		data, err := s.deleteCollection(r)

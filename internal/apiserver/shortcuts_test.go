@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -51,19 +52,19 @@ func TestShortcuts(t *testing.T) {
 		r, err := s.parse(req)
 		require.NoError(t, err, tt[0])
 		require.NotNil(t, r.decoded, tt[0])
-		gvk := r.resource.gvk()
+		gvk := r.resource.GVK()
 		slow, _, err := s.codec.json[true].Decode([]byte(tt[1]), &gvk, nil)
 		require.NoError(t, err, tt[1])
 		require.Equal(t, slow, r.decoded, tt[1])
 
-		stored, err := r.resource.storable(r.decoded)
+		stored, err := r.resource.Storable(r.decoded)
 		require.NoError(t, err)
 		stored.SetUID("changed")
 		if o, ok := stored.(*plain.Object); ok {
 			checkShared(t, s, r.resource, o)
 		}
 		for _, text := range mergePatches {
-			sent := &request{resource: r.resource, verb: verbPatch, contentType: string(types.MergePatchType), body: []byte(text)}
+			sent := &request{resource: r.resource, verb: resources.VerbPatch, contentType: string(types.MergePatchType), body: []byte(text)}
 			sent.decode(s.codec)
 			if s.checkPatch(t, sent, stored) {
 				kinds[tt[0]+" "+text] = true
@@ -74,20 +75,20 @@ func TestShortcuts(t *testing.T) {
 }
 
 // checkShared compares an object of a Go type that was kept with one that is converted from the content.
-func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
+func checkShared(t *testing.T, s *Server, r *resources.Resource, o *plain.Object) {
 	t.Helper()
-	kept, err := o.Copy().SharedAs(r.sample)
+	kept, err := o.Copy().SharedAs(r.Sample)
 	require.NoError(t, err)
 	require.EqualValues(t, "changed", kept.GetUID())
-	converted := newTyped(r.gvk())
+	converted := resources.NewObject(r.GVK())
 	require.NoError(t, plain.Write(o, converted))
 	require.JSONEq(t, text(t, converted), text(t, kept))
 
 	other := o.Copy()
 	other.SetContent(map[string]any{})
-	kept, err = other.SharedAs(r.sample)
+	kept, err = other.SharedAs(r.Sample)
 	require.NoError(t, err)
-	converted = newTyped(r.gvk())
+	converted = resources.NewObject(r.GVK())
 	require.NoError(t, plain.Write(other, converted))
 	require.JSONEq(t, text(t, converted), text(t, kept), "another content")
 }
@@ -96,7 +97,7 @@ func checkShared(t *testing.T, s *Server, r *resource, o *plain.Object) {
 func (s *Server) checkPatch(t *testing.T, r *request, old api.Object) bool {
 	t.Helper()
 	p := patch{server: s, request: r, patchType: types.MergePatchType}
-	current, err := r.resource.presentable(old)
+	current, err := r.resource.Presentable(old)
 	require.NoError(t, err)
 	before := text(t, current)
 	merged, ok := p.merged(current)
@@ -107,9 +108,9 @@ func (s *Server) checkPatch(t *testing.T, r *request, old api.Object) bool {
 	want, err := p.encoded(old, current)
 	require.NoError(t, err, "%s", r.body)
 	require.Empty(t, r.warnings, "%s", r.body)
-	a, err := r.resource.storable(want)
+	a, err := r.resource.Storable(want)
 	require.NoError(t, err)
-	b, err := r.resource.storable(merged)
+	b, err := r.resource.Storable(merged)
 	require.NoError(t, err)
 	if _, isPlain := a.(*plain.Object); isPlain {
 		require.Equal(t, a.(*plain.Object).Content(), b.(*plain.Object).Content(), "%s", r.body)

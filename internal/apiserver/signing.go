@@ -6,6 +6,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -32,7 +33,7 @@ func (r *request) sign(obj api.Object) error {
 // replaceSigning stores a new version of the status of a request, or of its approval (API-453). SIM: the error about approval in an update of the status
 // comes alone.
 func (s *Server) replaceSigning(r *request, changed *plain.Object, opts store.UpdateOptions) (api.Object, error) {
-	found, err := s.store.Get(r.resource.kind, r.key())
+	found, err := s.store.Get(r.resource.Kind, r.key())
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (s *Server) replaceSigning(r *request, changed *plain.Object, opts store.Up
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
-	if r.subresource == subresourceApproval {
+	if r.subresource == resources.SubresourceApproval {
 		// API-453: an approval changes the conditions and the metadata.
 		csr.Status.Certificate = live.Status.Certificate
 	} else if err := kinds.KeepApproval(csr, live); err != nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // stream is the body of the answer to a watch: events in order, each after its delay.
@@ -59,9 +60,9 @@ func (e event) appendFrame(data []byte) []byte {
 }
 
 // deliver queues changes. The caller has the server's lock.
-func (st *stream) deliver(r *resource, encode encoder) func(api.Change[api.Object]) {
+func (st *stream) deliver(r *resources.Resource, encode encoder) func(api.Change[api.Object]) {
 	return func(c api.Change[api.Object]) {
-		e := event{changeType: watch.EventType(c.Type), object: c.Object, number: r.changes, at: st.now(), late: c.Object}
+		e := event{changeType: watch.EventType(c.Type), object: c.Object, number: r.Changes, at: st.now(), late: c.Object}
 		if st.late == nil {
 			e = e.encoded(encode)
 		}

@@ -37,7 +37,7 @@ func (s *Server) convert(r *request, obj api.Object) ([]byte, error) {
 		return json.Marshal(partial(obj, r.format.as.GroupVersion()))
 	}
 	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (*%s.%s)",
-		internalPackage(r.resource.Group), r.resource.kindName))
+		internalPackage(r.resource.Group), r.resource.KindName))
 }
 
 // convertList is convert for a list.
@@ -60,7 +60,7 @@ func (s *Server) convertList(r *request, items []api.Object, list metav1.ListMet
 		return json.Marshal(partials)
 	}
 	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (*%s.%sList)",
-		internalPackage(r.resource.Group), r.resource.kindName))
+		internalPackage(r.resource.Group), r.resource.KindName))
 }
 
 func errNotConvertible(message string) error {
@@ -84,9 +84,9 @@ func tableOptions(r *request) (metav1.TableOptions, error) {
 
 // table returns the JSON of a Table.
 func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opts metav1.TableOptions) ([]byte, error) {
-	columns := columnsOf(r.resource.kind)
-	if v := s.resources.definition(r.resource); v != nil {
-		columns = kubectl.CustomColumns(r.resource.kind, v.columns)
+	columns := columnsOf(r.resource.Kind)
+	if v := s.resources.Definition(r.resource); v != nil {
+		columns = kubectl.CustomColumns(r.resource.Kind, v.Columns)
 	}
 	table := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: r.format.as.GroupVersion().String()}, ListMeta: list, Rows: []metav1.TableRow{},
@@ -94,12 +94,12 @@ func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opt
 	if !opts.NoHeaders { // API-488
 		table.ColumnDefinitions = definitions(columns)
 	}
-	for _, obj := range inTableOrder(r.resource.kind, items) {
+	for _, obj := range inTableOrder(r.resource.Kind, items) {
 		row := metav1.TableRow{Conditions: rowConditions(obj)}
 		for _, c := range columns {
 			row.Cells = append(row.Cells, c.Cell(obj, s.cfg.Backend.Now()))
 		}
-		if r.resource.kind == "IPAddress.networking.k8s.io" { // API-568: a cell without a column
+		if r.resource.Kind == "IPAddress.networking.k8s.io" { // API-568: a cell without a column
 			row.Cells = append(row.Cells, kubectl.Age(s.cfg.Backend.Now(), obj))
 		}
 		switch opts.IncludeObject {

@@ -84,7 +84,7 @@ func (s *Server) tokenAccount(r *request, req *authenticationv1.TokenRequest) (a
 			return nil, apierrors.NewInvalid(tokenRequest.GroupKind(), r.name, field.ErrorList{field.Invalid(field.NewPath("metadata", f.name), f.given, why)})
 		}
 	}
-	account, err := s.store.Get(r.resource.kind, r.key())
+	account, err := s.store.Get(r.resource.Kind, r.key())
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.resources.conversionOf(r.resource) != nil {
+	if s.resources.ConversionOf(r.resource) != nil {
 		st.late = s.lateEncoder(req.Context(), encode)
 	}
 	if initial || from == 0 && r.list.SendInitialEvents == nil {
@@ -52,7 +52,7 @@ func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 		// If nothing was ever written this is still zero: such a watch begins with all objects, of which there are none.
 		from = s.store.Version()
 	}
-	stop, err := s.store.Watch(r.resource.kind, store.WatchOptions[api.Object]{From: from, Match: r.selector.matches}, st.deliver(r.resource, encode))
+	stop, err := s.store.Watch(r.resource.Kind, store.WatchOptions[api.Object]{From: from, Match: r.selector.matches}, st.deliver(r.resource, encode))
 	switch {
 	case apierrors.IsResourceExpired(err):
 		// The server answers as if the watch had begun, and reports the error as its first event.
@@ -139,9 +139,9 @@ func (s *Server) initialEvents(r *request, encode encoder, late bool) ([]event, 
 
 // bookmark reports the version that the watch has reached.
 func (s *Server) bookmark(r *request, encode encoder, annotations map[string]string) event {
-	obj := r.resource.empty()
+	obj := r.resource.Empty()
 	if custom, ok := obj.(*plain.Object); ok {
-		custom.SetGroupVersionKind(r.resource.gvk()) // it is not converted
+		custom.SetGroupVersionKind(r.resource.GVK()) // it is not converted
 	}
 	obj.SetResourceVersion(strconv.FormatUint(s.store.Version(), 10))
 	obj.SetAnnotations(annotations)

@@ -6,13 +6,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // reviewBody lets webhooks change the body of a request for a subresource, and refuse it. obj has the Go type of its kind, old is nil for a create.
 // Without webhooks it returns the body.
-func reviewBody[T api.Object](r *request, res *resource, name string, obj T) (T, error) {
+func reviewBody[T api.Object](r *request, res *resources.Resource, name string, obj T) (T, error) {
 	q := r.reviews
 	if q == nil {
 		return obj, nil
@@ -22,7 +23,7 @@ func reviewBody[T api.Object](r *request, res *resource, name string, obj T) (T,
 	if err != nil {
 		return obj, err
 	}
-	data, err := encodeObject(reviewed, res.gvk())
+	data, err := encodeObject(reviewed, res.GVK())
 	if err != nil {
 		return obj, err
 	}
@@ -31,7 +32,7 @@ func reviewBody[T api.Object](r *request, res *resource, name string, obj T) (T,
 
 // mutateBody lets webhooks change a body.
 func (q *reviews) mutateBody(a *attributes, obj api.Object, old []byte) (api.Object, error) {
-	data, err := encodeObject(obj, a.body.gvk())
+	data, err := encodeObject(obj, a.body.GVK())
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func (q *reviews) mutateBody(a *attributes, obj api.Object, old []byte) (api.Obj
 	if err != nil || !changed {
 		return result, err
 	}
-	if data, err = encodeObject(result, a.body.gvk()); err != nil {
+	if data, err = encodeObject(result, a.body.GVK()); err != nil {
 		return nil, err
 	}
 	result, _, err = q.mutate(a, data, old, true, result, read)
@@ -48,15 +49,15 @@ func (q *reviews) mutateBody(a *attributes, obj api.Object, old []byte) (api.Obj
 }
 
 // bodyOfKind stands for the resource in bodies of a subresource.
-func bodyOfKind(gvk schema.GroupVersionKind) *resource {
-	return &resource{
-		GroupVersionResource: gvk.GroupVersion().WithResource(gvk.Kind), kindName: gvk.Kind, typed: true,
-		stored: func(obj api.Object) (api.Object, error) { return obj, nil },
+func bodyOfKind(gvk schema.GroupVersionKind) *resources.Resource {
+	return &resources.Resource{
+		GroupVersionResource: gvk.GroupVersion().WithResource(gvk.Kind), KindName: gvk.Kind, Typed: true,
+		Stored: func(obj api.Object) (api.Object, error) { return obj, nil },
 	}
 }
 
 // scaleBody is the body of the subresource scale.
-var scaleBody = bodyOfKind(scales.gvk())
+var scaleBody = bodyOfKind(resources.Scales.GVK())
 
 // validateScale asks the webhooks about the scale of the object of a write.
 func (q *reviews) validateScale(w store.Write) error {
@@ -64,7 +65,7 @@ func (q *reviews) validateScale(w store.Write) error {
 	for i, obj := range []api.Object{w.Object, w.Old} {
 		scale, err := q.server.scaleOf(q.request.resource, obj.(*plain.Object))
 		if err == nil {
-			data[i], err = encodeObject(scale, scaleBody.gvk())
+			data[i], err = encodeObject(scale, scaleBody.GVK())
 		}
 		if err != nil {
 			return err
@@ -78,7 +79,7 @@ func (r *request) reviewScale(scale, old *autoscalingv1.Scale) (*autoscalingv1.S
 	if r.reviews == nil {
 		return scale, nil
 	}
-	before, err := encodeObject(old, scaleBody.gvk())
+	before, err := encodeObject(old, scaleBody.GVK())
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func (w *Webhooks) ask(ctx context.Context, h *webhook, review *admissionv1.Admi
 	if err != nil {
 		return failed("could not get REST client: %v", err)
 	}
-	version := h.reviewVersion()
+	version := reviewVersion(h.AdmissionReviewVersions)
 	if version == "" {
 		return failed("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)")
 	}
@@ -103,9 +103,9 @@ func (w *Webhooks) newUID() types.UID {
 	return types.UID(fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16]))
 }
 
-// reviewVersion returns the first version of AdmissionReview in the list of the webhook that the server knows, "" for none.
-func (h *webhook) reviewVersion() string {
-	for _, v := range h.AdmissionReviewVersions {
+// reviewVersion returns the first version of AdmissionReview, or of ConversionReview, in the list of a webhook that the server knows, "" for none.
+func reviewVersion(versions []string) string {
+	for _, v := range versions {
 		if v == "v1" || v == "v1beta1" {
 			return v
 		}

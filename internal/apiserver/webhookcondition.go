@@ -9,10 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/internal/apiserver/expression"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // conditionsHold reports whether all conditions of a webhook hold for a request, which the webhook would be asked about in that version.
-func (q *reviews) conditionsHold(h *webhook, a *attributes, version *resource, obj, old []byte) (bool, error) {
+func (q *reviews) conditionsHold(h *webhook, a *attributes, version *resources.Resource, obj, old []byte) (bool, error) {
 	if len(h.MatchConditions) == 0 {
 		return true, nil
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -149,7 +150,7 @@ type controllerReview struct {
 	original *request
 	// body is a Binding or an Eviction, of this kind; nil for other writes. sent is the Binding that the store gets.
 	body    api.Object
-	kind    *resource
+	kind    *resources.Resource
 	sent    *corev1.Binding
 	answers engine.Signal
 	missing int
@@ -170,7 +171,7 @@ func (s *Server) Review(w engine.Write) engine.Review {
 	switch {
 	case w.Binding != nil:
 		q.kind, q.body, q.sent = bindingBody, w.Binding.DeepCopy(), w.Binding
-	case r.subresource == subresourceEviction:
+	case r.subresource == resources.SubresourceEviction:
 		q.kind, q.body = evictionBody, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: r.name}}
 	}
 	return q
@@ -178,7 +179,7 @@ func (s *Server) Review(w engine.Write) engine.Review {
 
 // requestOf returns the request of a client that makes the write of a controller; nil for one that is not reviewed.
 func (s *Server) requestOf(w engine.Write) *request {
-	res := s.resources.ofKind(w.Ref.Kind)
+	res := s.resources.OfKind(w.Ref.Kind)
 	if res == nil {
 		return nil
 	}
@@ -187,23 +188,23 @@ func (s *Server) requestOf(w engine.Write) *request {
 	verb, subresource, _ := strings.Cut(w.Verb, "-")
 	r.subresource = subresource
 	switch {
-	case subresource == subresourceFinalize:
+	case subresource == resources.SubresourceFinalize:
 		return nil // API-395
 	case verb == "create":
-		r.verb, r.name, r.options = verbCreate, "", &metav1.CreateOptions{}
+		r.verb, r.name, r.options = resources.VerbCreate, "", &metav1.CreateOptions{}
 	case verb == "update":
-		r.verb, r.options = verbUpdate, &metav1.UpdateOptions{}
+		r.verb, r.options = resources.VerbUpdate, &metav1.UpdateOptions{}
 	case verb == "patch":
-		r.verb, r.options = verbPatch, &metav1.PatchOptions{}
+		r.verb, r.options = resources.VerbPatch, &metav1.PatchOptions{}
 	case verb == "delete":
-		r.verb, r.options = verbDelete, optionsOfDelete(w.Delete)
+		r.verb, r.options = resources.VerbDelete, optionsOfDelete(w.Delete)
 		if w.Collection {
-			r.verb, r.name = verbDeleteCollection, ""
+			r.verb, r.name = resources.VerbDeleteCollection, ""
 		}
 	case verb == "bind":
-		r.verb, r.subresource, r.options = verbCreate, subresourceBinding, &metav1.CreateOptions{}
+		r.verb, r.subresource, r.options = resources.VerbCreate, resources.SubresourceBinding, &metav1.CreateOptions{}
 	case verb == "evict":
-		r.verb, r.subresource, r.options = verbCreate, subresourceEviction, &metav1.CreateOptions{}
+		r.verb, r.subresource, r.options = resources.VerbCreate, resources.SubresourceEviction, &metav1.CreateOptions{}
 	default:
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -75,14 +76,14 @@ func (s *Server) readConfigurations(kind api.Kind) []*webhook {
 }
 
 // isConfiguration reports whether a resource is about admission. Webhooks are not asked about it.
-func (r *resource) isConfiguration() bool {
+func isConfiguration(r *resources.Resource) bool {
 	return r.Group == admissionregistrationv1.GroupName
 }
 
 // asksWebhooks reports whether a rule of a webhook matches a request, whatever the selectors say.
 func (s *Server) asksWebhooks(r *request) bool {
 	hooks := s.currentWebhooks()
-	if hooks.none() || r.resource.isConfiguration() {
+	if hooks.none() || isConfiguration(r.resource) {
 		return false
 	}
 	matches := func(h *webhook) bool {
@@ -94,11 +95,11 @@ func (s *Server) asksWebhooks(r *request) bool {
 // operations are what webhooks may see of a request.
 func (r *request) operations() []admissionv1.Operation {
 	switch r.verb {
-	case verbCreate:
+	case resources.VerbCreate:
 		return []admissionv1.Operation{admissionv1.Create}
-	case verbUpdate, verbPatch:
+	case resources.VerbUpdate, resources.VerbPatch:
 		return []admissionv1.Operation{admissionv1.Update, admissionv1.Create}
-	case verbDelete, verbDeleteCollection:
+	case resources.VerbDelete, resources.VerbDeleteCollection:
 		return []admissionv1.Operation{admissionv1.Delete}
 	}
 	return nil
@@ -106,9 +107,9 @@ func (r *request) operations() []admissionv1.Operation {
 
 // attributes are what webhooks are asked about, apart from the objects.
 type attributes struct {
-	resource    *resource
+	resource    *resources.Resource
 	subresource string
-	body        *resource // of the objects; that of the request unless a subresource has a body of its own
+	body        *resources.Resource // of the objects; that of the request unless a subresource has a body of its own
 	operation   admissionv1.Operation
 	namespace   string
 	name        string

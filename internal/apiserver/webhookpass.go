@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -20,7 +21,7 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	answers, again := answersIn(r.context)
 	s.beginConversions(answers, again)
 	defer func() { s.conversions.again = false }()
-	writes := r.verb != verbGet && r.verb != verbList
+	writes := r.verb != resources.VerbGet && r.verb != resources.VerbList
 	asks, policies := writes && s.asksWebhooks(r), writes && s.needsPolicies(r)
 	online := s.cfg.Webhooks != nil && !again
 	switch {
@@ -28,7 +29,7 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 		return nil, 0, errEnded
 	case answers != nil && (asks || policies || answers.Conversions != nil):
 		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
-	case online && (asks || s.resources.conversionOf(r.resource) != nil):
+	case online && (asks || s.resources.ConversionOf(r.resource) != nil):
 		return s.handleOnline(r, &reviews{server: s, known: map[string]*webhookAnswer{}, silent: !asks})
 	case policies:
 		// API-399: a server without a network only knows answers of the past.

@@ -15,10 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/internal/apiserver/rbac"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // ask returns the answer of a webhook. If there is none yet, the webhook is called after this pass.
-func (q *reviews) ask(h *webhook, a *attributes, version *resource, obj, old []byte, again bool) (*webhookAnswer, error) {
+func (q *reviews) ask(h *webhook, a *attributes, version *resources.Resource, obj, old []byte, again bool) (*webhookAnswer, error) {
 	if q.again {
 		if len(q.recorded) == 0 {
 			return nil, apierrors.NewInternalError(fmt.Errorf("the answer of the webhook %q is not in the script", h.Name))
@@ -67,11 +68,11 @@ func reviewKey(h *webhook, review *admissionv1.AdmissionReview, again, last bool
 }
 
 // review returns what a webhook is shown, without a uid (API-386).
-func (q *reviews) review(a *attributes, version *resource, obj, old []byte) (*admissionv1.AdmissionReview, error) {
-	kind, shown := version.gvk(), version
-	requested := a.resource.gvk()
+func (q *reviews) review(a *attributes, version *resources.Resource, obj, old []byte) (*admissionv1.AdmissionReview, error) {
+	kind, shown := version.GVK(), version
+	requested := a.resource.GVK()
 	if a.body != a.resource {
-		kind, requested, shown = a.body.gvk(), a.body.gvk(), a.body
+		kind, requested, shown = a.body.GVK(), a.body.GVK(), a.body
 	}
 	obj, err := q.convert(obj, a.body, shown)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -73,7 +74,7 @@ func (q *reviews) Number(n uint64) uint64 {
 // Mutate implements store.Reviewer.
 func (q *reviews) Mutate(w store.Write) (api.Object, bool, error) {
 	r := q.request
-	if r.subresource == subresourceScale {
+	if r.subresource == resources.SubresourceScale {
 		return w.Object, false, nil // API-395: its scale was reviewed
 	}
 	if w.Last && q.dryRun {
@@ -97,7 +98,7 @@ func (q *reviews) Mutate(w store.Write) (api.Object, bool, error) {
 
 // Validate implements store.Reviewer.
 func (q *reviews) Validate(w store.Write) error {
-	if q.request.subresource == subresourceScale {
+	if q.request.subresource == resources.SubresourceScale {
 		return q.validateScale(w)
 	}
 	if w.Last && q.dryRun {
@@ -126,7 +127,7 @@ func (q *reviews) attributesOf(w store.Write) *attributes {
 	if a.name == "" && operation != admissionv1.Delete {
 		a.name = obj.GetName() // a deletecollection does not name the objects
 	}
-	if r.resource.kind == store.NamespaceKind {
+	if r.resource.Kind == store.NamespaceKind {
 		a.namespace = a.name
 	}
 	return a
@@ -144,7 +145,7 @@ func (q *reviews) encoded(w store.Write) (obj, old []byte, err error) {
 }
 
 // encodeUncached returns the JSON of an object that is not stored.
-func (s *Server) encodeUncached(r *resource, obj api.Object) ([]byte, error) {
+func (s *Server) encodeUncached(r *resources.Resource, obj api.Object) ([]byte, error) {
 	obj, err := s.inVersion(r, obj)
 	if err != nil {
 		return nil, err
@@ -152,28 +153,28 @@ func (s *Server) encodeUncached(r *resource, obj api.Object) ([]byte, error) {
 	if data, ok := obj.(*plain.Object); ok {
 		obj = data.Copy() // the original is completed later
 	}
-	value, err := r.presentable(obj)
+	value, err := r.Presentable(obj)
 	if err != nil {
 		return nil, err
 	}
-	return encodeObject(value, r.gvk())
+	return encodeObject(value, r.GVK())
 }
 
 // read decodes an object that a webhook has changed, and sets its defaults. It returns its JSON before that, too.
-func (q *reviews) read(res *resource, data []byte, setDefaults func(api.Object)) (api.Object, []byte, error) {
-	decoded, _, err := q.server.codec.read(body{data, "", metav1.FieldValidationIgnore}, runtime.ContentTypeJSON, res.gvk())
+func (q *reviews) read(res *resources.Resource, data []byte, setDefaults func(api.Object)) (api.Object, []byte, error) {
+	decoded, _, err := q.server.codec.read(body{data, "", metav1.FieldValidationIgnore}, runtime.ContentTypeJSON, res.GVK())
 	if err != nil {
 		return nil, nil, err
 	}
 	given, ok := decoded.(api.Object)
-	if !ok || given.GetObjectKind().GroupVersionKind() != res.gvk() && !given.GetObjectKind().GroupVersionKind().Empty() {
-		return nil, nil, fmt.Errorf("converting %T to %s: unknown conversion", decoded, res.kindName)
+	if !ok || given.GetObjectKind().GroupVersionKind() != res.GVK() && !given.GetObjectKind().GroupVersionKind().Empty() {
+		return nil, nil, fmt.Errorf("converting %T to %s: unknown conversion", decoded, res.KindName)
 	}
-	before, err := encodeObject(given, res.gvk())
+	before, err := encodeObject(given, res.GVK())
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := q.server.resources.definition(res).conform(given, false); err != nil {
+	if _, err := q.server.resources.Definition(res).Conform(given, false); err != nil {
 		return nil, nil, err
 	}
 	obj, err := q.server.storable(res, given)
@@ -187,18 +188,18 @@ func (q *reviews) read(res *resource, data []byte, setDefaults func(api.Object))
 }
 
 // convert returns the JSON of an object in another version of its kind.
-func (q *reviews) convert(data []byte, from, to *resource) ([]byte, error) {
+func (q *reviews) convert(data []byte, from, to *resources.Resource) ([]byte, error) {
 	if data == nil || from == to {
 		return data, nil
 	}
-	if from.custom && q.server.resources.conversionOf(from) != nil {
+	if from.Custom && q.server.resources.ConversionOf(from) != nil {
 		obj := &plain.Object{}
 		if err := obj.UnmarshalJSON(data); err != nil {
 			return nil, err
 		}
 		return q.server.encodeUncached(to, obj)
 	}
-	if from.custom {
+	if from.Custom {
 		// API-304: versions of a custom object differ in apiVersion only.
 		var fields map[string]json.RawMessage
 		if err := json.Unmarshal(data, &fields); err != nil {
@@ -306,9 +307,9 @@ func (q *reviews) askValidating(a *attributes, obj, old []byte) error {
 }
 
 // matches returns the resource in the version in which a webhook is asked about a write, nil if it is not asked.
-func (q *reviews) matches(h *webhook, a *attributes, obj, old []byte) (*resource, error) {
+func (q *reviews) matches(h *webhook, a *attributes, obj, old []byte) (*resources.Resource, error) {
 	version := h.scope.version(q.server, a)
-	if version == nil || q.silent || a.resource.isConfiguration() {
+	if version == nil || q.silent || isConfiguration(a.resource) {
 		return nil, nil
 	}
 	ok, err := h.scope.selects(q.server, a, obj, old)
@@ -378,7 +379,7 @@ func denied(name string, given *metav1.Status) error {
 }
 
 // patched returns the JSON of the object that a webhook has changed, in the version of the request; nil if it has not.
-func (q *reviews) patched(h *webhook, a *attributes, v *webhookAnswer, version *resource, obj []byte) ([]byte, error) {
+func (q *reviews) patched(h *webhook, a *attributes, v *webhookAnswer, version *resources.Resource, obj []byte) ([]byte, error) {
 	if err := q.allowed(h, v); err != nil {
 		return nil, err
 	}

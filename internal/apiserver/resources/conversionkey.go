@@ -1,4 +1,4 @@
-package apiserver
+package resources
 
 import (
 	"crypto/sha256"
@@ -13,37 +13,37 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
-// conversion describes the conversion webhook of a definition.
-type conversion struct {
-	definition     string // name
+// Conversion describes the conversion webhook of a definition.
+type Conversion struct {
+	Definition     string // name
 	kind           schema.GroupKind
-	storage        string // version
-	client         admissionregistrationv1.WebhookClientConfig
-	reviewVersions []string
-	schemas        map[string]definition.Schema // by version
+	Storage        string // version
+	Client         admissionregistrationv1.WebhookClientConfig
+	ReviewVersions []string
+	Schemas        map[string]definition.Schema // by version
 	identity       string                       // of all of the above
 }
 
 // complete sets the identity.
-func (c *conversion) complete() (err error) {
-	c.identity, err = digest(c.definition, c.kind, c.storage, c.client, c.reviewVersions, c.schemas)
+func (c *Conversion) complete() (err error) {
+	c.identity, err = digest(c.Definition, c.kind, c.Storage, c.Client, c.ReviewVersions, c.Schemas)
 	return err
 }
 
-func (c *conversion) groupVersion(version string) string {
+func (c *Conversion) GroupVersion(version string) string {
 	return schema.GroupVersion{Group: c.kind.Group, Version: version}.String()
 }
 
-// key identifies what a webhook is asked: the object with what a webhook may change (API-483), and the version. The rest of the metadata stays as it
+// Key identifies what a webhook is asked: the object with what a webhook may change (API-483), and the version. The rest of the metadata stays as it
 // is.
-func (c *conversion) key(obj *plain.Object, version string) (string, error) {
+func (c *Conversion) Key(obj *plain.Object, version string) (string, error) {
 	return digest(c.identity, obj.APIVersion, version, obj.Namespace, obj.Name, obj.Labels, obj.Annotations, obj.Content())
 }
 
-// completed returns an object that may be stored as it is read before it is converted (API-484).
-func (c *conversion) completed(obj *plain.Object) *plain.Object {
+// Completed returns an object that may be stored as it is read before it is converted (API-484).
+func (c *Conversion) Completed(obj *plain.Object) *plain.Object {
 	version := obj.GroupVersionKind().Version
-	if version != c.storage || c.schemas[version] == nil {
+	if version != c.Storage || c.Schemas[version] == nil {
 		return obj
 	}
 	out := obj.Copy()
@@ -51,8 +51,8 @@ func (c *conversion) completed(obj *plain.Object) *plain.Object {
 	if content == nil {
 		content = map[string]any{}
 	}
-	c.schemas[version].Prune(content, "", true)
-	c.schemas[version].Complete(content)
+	c.Schemas[version].Prune(content, "", true)
+	c.Schemas[version].Complete(content)
 	out.SetContent(content)
 	return out
 }

@@ -1,4 +1,4 @@
-package apiserver
+package resources
 
 import (
 	corev1 "k8s.io/api/core/v1"
@@ -13,12 +13,12 @@ import (
 // An Event of the group events.k8s.io is an Event of the core group under other names of its fields.
 
 // newEvents returns the resource of the group events.k8s.io. Its objects are those of the core group.
-func newEvents(r *resource) *resource {
-	r.kind, r.simulated = api.Event, true
-	r.empty = func() api.Object { return newTyped(coreGroup.WithKind("Event")) }
-	r.stored = func(obj api.Object) (api.Object, error) { return coreEvent(obj.(*eventsv1.Event)), nil }
-	r.presented = func(obj api.Object) (api.Object, error) { return namedEvent(obj.(*corev1.Event)), nil }
-	r.selectable = func(obj api.Object) fields.Set {
+func newEvents(r *Resource) *Resource {
+	r.Kind, r.Simulated = api.Event, true
+	r.Empty = func() api.Object { return NewObject(CoreGroup.WithKind("Event")) }
+	r.Stored = func(obj api.Object) (api.Object, error) { return coreEvent(obj.(*eventsv1.Event)), nil }
+	r.Presented = func(obj api.Object) (api.Object, error) { return namedEvent(obj.(*corev1.Event)), nil }
+	r.Selectable = func(obj api.Object) fields.Set {
 		core := eventFields(obj)
 		set := fields.Set{"reason": core["reason"], "type": core["type"], "reportingController": core["reportingComponent"]}
 		for _, name := range []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"} {

@@ -1,4 +1,4 @@
-package apiserver
+package resources
 
 import (
 	"cmp"
@@ -18,27 +18,27 @@ import (
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
-const definitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
+const DefinitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
 
-// definedVersion describes one version of a kind, as its CustomResourceDefinition declares it.
-type definedVersion struct {
+// DefinedVersion describes one version of a kind, as its CustomResourceDefinition declares it.
+type DefinedVersion struct {
 	version   string // resourceVersion of the definition
-	schema    definition.Schema
+	Schema    definition.Schema
 	validator *validate.SchemaValidator // nil without a schema
 	// statusValidator is that of the status alone; nil if the schema does not have it.
 	statusValidator *validate.SchemaValidator
 	rules           *definition.Rules // nil without rules
-	columns         []kubectl.PrinterColumn
+	Columns         []kubectl.PrinterColumn
 	status          bool
-	warning         string      // about a deprecated version; "" for none
-	fields          []string    // paths of selectable fields
+	Warning         string      // about a deprecated version; "" for none
+	Fields          []string    // paths of selectable fields
 	scale           scaleFields // empty without the subresource
 	// conversion is how objects are converted by a webhook, nil if they are not.
-	conversion *conversion
+	conversion *Conversion
 }
 
 // scaleFields are the paths of what a scale shows.
-type scaleFields struct{ spec, status, selector []string }
+type scaleFields struct{ Spec, Status, Selector []string }
 
 // conversionClient is the part of a definition that says where its webhook is.
 type conversionClient struct {
@@ -50,8 +50,8 @@ type conversionClient struct {
 }
 
 // readDefinedVersion reads one version of a definition. One that cannot be read has no schema.
-func readDefinedVersion(obj api.Object, name string) *definedVersion {
-	v := &definedVersion{version: obj.GetResourceVersion()}
+func readDefinedVersion(obj api.Object, name string) *DefinedVersion {
+	v := &DefinedVersion{version: obj.GetResourceVersion()}
 	var declared struct {
 		Spec struct {
 			Group string `json:"group"`
@@ -91,25 +91,25 @@ func readDefinedVersion(obj api.Object, name string) *definedVersion {
 		return v // without a schema
 	}
 	if c := declared.Spec.Conversion; c.Strategy == string(apiextensions.WebhookConverter) && c.Webhook != nil {
-		v.conversion = &conversion{
-			definition: obj.GetName(), kind: schema.GroupKind{Group: declared.Spec.Group, Kind: declared.Spec.Names.Kind},
-			client: c.Webhook.ClientConfig, reviewVersions: c.Webhook.Versions, schemas: map[string]definition.Schema{},
+		v.conversion = &Conversion{
+			Definition: obj.GetName(), kind: schema.GroupKind{Group: declared.Spec.Group, Kind: declared.Spec.Names.Kind},
+			Client: c.Webhook.ClientConfig, ReviewVersions: c.Webhook.Versions, Schemas: map[string]definition.Schema{},
 		}
 	}
 	for _, version := range declared.Spec.Versions {
 		if c := v.conversion; c != nil {
 			var node map[string]any
 			if json.Unmarshal(version.Schema.Structure, &node) == nil && node != nil {
-				c.schemas[version.Name] = node
+				c.Schemas[version.Name] = node
 			}
 			if version.Storage {
-				c.storage = version.Name
+				c.Storage = version.Name
 			}
 		}
 		if version.Name != name {
 			continue
 		}
-		v.columns, v.status = version.Columns, version.Subresources.Status != nil
+		v.Columns, v.status = version.Columns, version.Subresources.Status != nil
 		if version.Deprecated {
 			// API-336: kubectl shows it.
 			kind, newer := declared.Spec.Names.Kind, ""
@@ -118,27 +118,27 @@ func readDefinedVersion(obj api.Object, name string) *definedVersion {
 					newer = other.Name
 				}
 			}
-			v.warning = fmt.Sprintf("%s/%s %s is deprecated", declared.Spec.Group, name, kind)
+			v.Warning = fmt.Sprintf("%s/%s %s is deprecated", declared.Spec.Group, name, kind)
 			if newer != "" {
-				v.warning += fmt.Sprintf("; use %s/%s %s", declared.Spec.Group, newer, kind)
+				v.Warning += fmt.Sprintf("; use %s/%s %s", declared.Spec.Group, newer, kind)
 			}
 			if version.Warning != nil {
-				v.warning = *version.Warning
+				v.Warning = *version.Warning
 			}
 		}
 		for _, f := range version.Selectable {
-			v.fields = append(v.fields, strings.TrimPrefix(f.Path, "."))
+			v.Fields = append(v.Fields, strings.TrimPrefix(f.Path, "."))
 		}
 		if scale := version.Subresources.Scale; scale != nil {
-			v.scale = scaleFields{spec: simplePath(scale.Spec), status: simplePath(scale.Status), selector: simplePath(scale.Selector)}
+			v.scale = scaleFields{Spec: simplePath(scale.Spec), Status: simplePath(scale.Status), Selector: simplePath(scale.Selector)}
 		}
 		var node map[string]any
 		if json.Unmarshal(version.Schema.Structure, &node) != nil || node == nil {
 			continue
 		}
-		v.schema = node
+		v.Schema = node
 		v.validator = definition.Schema(definition.WithIntOrString(node).(map[string]any)).Validator()
-		if status := v.schema.Property("status"); status != nil {
+		if status := v.Schema.Property("status"); status != nil {
 			v.statusValidator = definition.Schema(definition.WithIntOrString(map[string]any(status)).(map[string]any)).Validator()
 		}
 		v.rules = definition.ReadRules(version.Schema.Structure, true)

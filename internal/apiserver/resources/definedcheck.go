@@ -1,4 +1,4 @@
-package apiserver
+package resources
 
 import (
 	"fmt"
@@ -14,36 +14,36 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
-// conform drops the unknown fields of a custom object and sets its defaults. It returns an error for each unknown field, for
+// Conform drops the unknown fields of a custom object and sets its defaults. It returns an error for each unknown field, for
 // fieldValidation, or one for a value that cannot be read. What an apply merges keeps the nulls that its schema forbids (API-313).
-func (v *definedVersion) conform(obj api.Object, keepNulls bool) (unknown []error, err error) {
+func (v *DefinedVersion) Conform(obj api.Object, keepNulls bool) (unknown []error, err error) {
 	custom, ok := obj.(*plain.Object)
-	if v == nil || v.schema == nil || !ok {
+	if v == nil || v.Schema == nil || !ok {
 		return nil, nil
 	}
 	if custom.Content() == nil {
 		custom.SetContent(map[string]any{})
 	}
-	names := v.schema.Prune(custom.Content(), "", true)
-	if wrong := v.schema.Malformed(custom.Content(), nil, false); wrong != nil {
+	names := v.Schema.Prune(custom.Content(), "", true)
+	if wrong := v.Schema.Malformed(custom.Content(), nil, false); wrong != nil {
 		return nil, wrong
 	}
-	for _, name := range append(names, v.schema.ReadMetadata(custom.Content())...) {
+	for _, name := range append(names, v.Schema.ReadMetadata(custom.Content())...) {
 		unknown = append(unknown, fmt.Errorf("unknown field %q", name))
 	}
 	if !keepNulls {
-		v.schema.DropNulls(custom.Content())
+		v.Schema.DropNulls(custom.Content())
 	}
-	v.schema.SetDefaults(custom.Content())
+	v.Schema.SetDefaults(custom.Content())
 	return unknown, nil
 }
 
-// checks reports whether there is a schema to check objects with.
-func (v *definedVersion) checks() bool { return v != nil && v.validator != nil }
+// Checks reports whether there is a schema to check objects with.
+func (v *DefinedVersion) Checks() bool { return v != nil && v.validator != nil }
 
-// check returns what is wrong with an object, or with its status if sub says so. old is the stored object, nil for a new one: what was wrong before may
+// Check returns what is wrong with an object, or with its status if sub says so. old is the stored object, nil for a new one: what was wrong before may
 // stay as it is. metadata are the errors of the metadata.
-func (v *definedVersion) check(obj, old *plain.Object, sub api.Subresource, metadata field.ErrorList) (errs field.ErrorList, warnings []string) {
+func (v *DefinedVersion) Check(obj, old *plain.Object, sub api.Subresource, metadata field.ErrorList) (errs field.ErrorList, warnings []string) {
 	written := obj.Copy()
 	switch {
 	case sub == api.Status:
@@ -55,26 +55,26 @@ func (v *definedVersion) check(obj, old *plain.Object, sub api.Subresource, meta
 	}
 	errs = append(metadata, v.validate(written, sub)...)
 	// API-328: duplicates are new ones if there were none before.
-	duplicates := v.schema.Duplicates(written.Content(), nil)
+	duplicates := v.Schema.Duplicates(written.Content(), nil)
 	if old != nil {
-		errs = v.schema.Ratcheted(errs, written.Content(), old.Content())
-		if len(duplicates) > 0 && len(v.schema.Duplicates(old.Content(), nil)) > 0 {
+		errs = v.Schema.Ratcheted(errs, written.Content(), old.Content())
+		if len(duplicates) > 0 && len(v.Schema.Duplicates(old.Content(), nil)) > 0 {
 			duplicates = nil
 		}
 	}
 	if sub != api.Status {
-		errs = append(errs, v.schema.CheckEmbedded(written.Content(), nil, false)...)
+		errs = append(errs, v.Schema.CheckEmbedded(written.Content(), nil, false)...)
 	}
 	errs = append(append(errs, duplicates...), v.checkScale(sub, written.Content())...)
 	broken, warnings := v.checkRules(written, old, errs)
 	if errs = append(errs, broken...); len(errs) == 0 {
-		v.schema.DropNulls(obj.Content()) // those of an apply that were absent before (API-329)
+		v.Schema.DropNulls(obj.Content()) // those of an apply that were absent before (API-329)
 	}
 	return errs, warnings
 }
 
 // validate returns what is wrong with an object, or with its status if that is written.
-func (v *definedVersion) validate(obj *plain.Object, sub api.Subresource) field.ErrorList {
+func (v *DefinedVersion) validate(obj *plain.Object, sub api.Subresource) field.ErrorList {
 	if sub == api.Status {
 		// API-551: the status is validated by itself, so texts name the fields within it.
 		if status, has := obj.Content()["status"]; has && v.statusValidator != nil {
@@ -90,7 +90,7 @@ func (v *definedVersion) validate(obj *plain.Object, sub api.Subresource) field.
 }
 
 // checkRules is definition.Rules.Check for an object; previous is nil for a new one.
-func (v *definedVersion) checkRules(written, previous *plain.Object, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
+func (v *DefinedVersion) checkRules(written, previous *plain.Object, errs field.ErrorList) (broken field.ErrorList, warnings []string) {
 	if v.rules == nil {
 		return nil, nil
 	}
@@ -108,13 +108,13 @@ func (v *definedVersion) checkRules(written, previous *plain.Object, errs field.
 }
 
 // checkScale returns what is wrong with the fields that the subresource scale shows.
-func (v *definedVersion) checkScale(sub api.Subresource, content map[string]any) field.ErrorList {
-	path := v.scale.spec
+func (v *DefinedVersion) checkScale(sub api.Subresource, content map[string]any) field.ErrorList {
+	path := v.scale.Spec
 	if sub == api.Status {
-		path = v.scale.status
+		path = v.scale.Status
 	}
 	var errs field.ErrorList
-	if selector := v.scale.selector; sub == api.Status && len(selector) > 0 {
+	if selector := v.scale.Selector; sub == api.Status && len(selector) > 0 {
 		if text, _, err := unstructured.NestedString(content, selector...); err != nil {
 			errs = append(errs, field.Invalid(field.NewPath("."+strings.Join(selector, ".")), text, err.Error()))
 		}

@@ -1,41 +1,17 @@
-package apiserver
+package openapi
 
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
-	"strings"
+
+	"github.com/volsim/volsim/internal/apiserver/discovery"
 )
 
-// swaggerProto is the media type in which client-go asks for the OpenAPI v2 document.
-const swaggerProto = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
-
-// serveOpenAPIV2 answers requests for the OpenAPI v2 document, nil for others. Clients use it for kinds that the documents of v3 do not have,
-// such as List. In JSON it has the schemas of all kinds; in protobuf it has none, so that such clients leave the validation to the server.
-func (s *Server) serveOpenAPIV2(req *http.Request) *answer {
-	if strings.TrimSuffix(req.URL.Path, "/") != "/openapi/v2" {
-		return nil
-	}
-	if req.Method != http.MethodGet {
-		return failure(req, nil, errMethod())
-	}
-	if strings.Contains(req.Header.Get("Accept"), "protobuf") {
-		return &answer{code: http.StatusOK, contentType: swaggerProto, data: emptySwagger()}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	data, err := s.swagger()
-	if err != nil {
-		return failure(req, nil, err)
-	}
-	return &answer{code: http.StatusOK, contentType: "application/json", data: data}
-}
-
-// swagger returns the OpenAPI v2 document in JSON, made from the documents of v3.
-func (s *Server) swagger() ([]byte, error) {
+// Swagger returns the OpenAPI v2 document in JSON, made from the documents of v3.
+func (d *Documents) Swagger() ([]byte, error) {
 	definitions := map[string]json.RawMessage{}
-	for _, gv := range s.groupVersions() {
-		data, _, err := s.openAPIDocument(gv)
+	for _, gv := range d.table.GroupVersions() {
+		data, _, err := d.Of(gv)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +28,7 @@ func (s *Server) swagger() ([]byte, error) {
 		}
 	}
 	return json.Marshal(object{
-		"swagger": "2.0", "info": object{"title": "Kubernetes", "version": serverVersion.GitVersion}, "paths": object{}, "definitions": definitions,
+		"swagger": "2.0", "info": object{"title": "Kubernetes", "version": discovery.Version.GitVersion}, "paths": object{}, "definitions": definitions,
 	})
 }
 
@@ -76,11 +52,11 @@ func asSwagger(schema []byte) []byte {
 	return schema
 }
 
-// emptySwagger returns an OpenAPI v2 document without definitions in protobuf.
-func emptySwagger() []byte {
+// EmptySwagger returns an OpenAPI v2 document without definitions in protobuf.
+func EmptySwagger() []byte {
 	const swagger, info, paths = 1, 2, 8 // fields of the message Document
 	const title, version = 1, 2          // fields of the message Info
-	description := protoField(protoField(nil, title, "Kubernetes"), version, serverVersion.GitVersion)
+	description := protoField(protoField(nil, title, "Kubernetes"), version, discovery.Version.GitVersion)
 	return protoField(protoField(protoField(nil, swagger, "2.0"), info, string(description)), paths, "")
 }
 

@@ -1,4 +1,4 @@
-package apiserver
+package resources
 
 import (
 	"sync"
@@ -11,8 +11,8 @@ import (
 	"github.com/volsim/volsim/internal/core/scheme"
 )
 
-// servedTypes returns the scheme of the kinds that the server serves.
-var servedTypes = sync.OnceValue(func() *runtime.Scheme {
+// Scheme returns the scheme of the kinds that the server serves.
+var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	s := scheme.New()
 	if err := apiregistrationv1.AddToScheme(s); err != nil {
 		panic(err) // its group has no other types
@@ -20,9 +20,9 @@ var servedTypes = sync.OnceValue(func() *runtime.Scheme {
 	return s
 })
 
-// newTyped returns an empty object of a kind of the scheme.
-func newTyped(gvk schema.GroupVersionKind) api.Object {
-	obj, err := servedTypes().New(gvk)
+// NewObject returns an empty object of a kind of the scheme.
+func NewObject(gvk schema.GroupVersionKind) api.Object {
+	obj, err := Scheme().New(gvk)
 	if err != nil {
 		panic(err) // the caller asked the scheme before
 	}

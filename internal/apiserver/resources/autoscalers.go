@@ -1,4 +1,4 @@
-package apiserver
+package resources
 
 import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -10,11 +10,11 @@ import (
 )
 
 // newAutoscalers returns the resource of HorizontalPodAutoscalers in v1, of which r is the kind.
-func newAutoscalers(r *resource) *resource {
+func newAutoscalers(r *Resource) *Resource {
 	old := *r
 	old.Version = "v1"
-	old.sample = newTyped(old.gvk())
-	old.stored = func(obj api.Object) (api.Object, error) {
+	old.Sample = NewObject(old.GVK())
+	old.Stored = func(obj api.Object) (api.Object, error) {
 		data, err := plain.Take(kinds.NewerAutoscaler(obj.(*autoscalingv1.HorizontalPodAutoscaler)))
 		if err != nil {
 			return nil, err
@@ -22,7 +22,7 @@ func newAutoscalers(r *resource) *resource {
 		data.TypeMeta = r.storedType
 		return data, nil
 	}
-	old.presented = func(obj api.Object) (api.Object, error) {
+	old.Presented = func(obj api.Object) (api.Object, error) {
 		scaler, err := plain.As[*autoscalingv2.HorizontalPodAutoscaler](obj)
 		if err != nil {
 			return nil, err

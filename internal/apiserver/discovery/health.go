@@ -1,8 +1,8 @@
-package apiserver
+package discovery
 
 import (
 	"fmt"
-	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,22 +53,18 @@ var startChecks = []string{
 	"poststarthook/apiservice-openapiv3-controller",
 }
 
-// serveHealth answers a request for a health endpoint or one of its checks, with any method. It returns nil for other paths.
-func serveHealth(req *http.Request) *answer {
-	name, check, single := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
+// Health answers a request for a health endpoint, or for one of its checks; ok is false if there is none of that name. query are the parameters of the
+// request.
+func Health(path string, query url.Values) (text string, single, ok bool) {
+	name, check, single := strings.Cut(path, "/")
 	checks, ok := healthChecks[name]
-	if !ok || single && !slices.Contains(checks, check) {
-		return nil
+	switch {
+	case !ok || single && !slices.Contains(checks, check):
+		return "", false, false
+	case !single && query.Has("verbose"):
+		return verboseHealth(name, query["exclude"]), single, true
 	}
-	a := &answer{code: http.StatusOK, contentType: "text/plain; charset=utf-8", data: []byte("ok")}
-	if single {
-		return a
-	}
-	a.header = http.Header{"X-Content-Type-Options": {"nosniff"}}
-	if query := req.URL.Query(); query.Has("verbose") {
-		a.data = []byte(verboseHealth(name, query["exclude"]))
-	}
-	return a
+	return "ok", single, true
 }
 
 // verboseHealth lists the checks of a health endpoint. Excluded ones are not made.
@@ -109,8 +105,8 @@ func healthPaths() []string {
 	return paths
 }
 
-// healthMetrics returns the result of each check as a metric.
-func healthMetrics() metricsText {
+// HealthMetrics returns the result of each check as a metric.
+func HealthMetrics() string {
 	var lines []string
 	for _, name := range healthEndpoints {
 		for _, check := range healthChecks[name] {
@@ -118,5 +114,5 @@ func healthMetrics() metricsText {
 		}
 	}
 	slices.Sort(lines)
-	return metricsText("# HELP kubernetes_healthcheck The result of each health check.\n# TYPE kubernetes_healthcheck gauge\n" + strings.Join(lines, ""))
+	return "# HELP kubernetes_healthcheck The result of each health check.\n# TYPE kubernetes_healthcheck gauge\n" + strings.Join(lines, "")
 }
