@@ -27,7 +27,9 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/apiserver/httpconn"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/gates"
 	"github.com/volsim/volsim/internal/core/internals"
@@ -100,7 +102,7 @@ While the cluster is ahead of real time, kubectl describe and kubectl events pri
 }
 
 func (f *serveFlags) run(ctx context.Context, cmd *cobra.Command) error {
-	pace, err := apiserver.ParsePace(f.time)
+	pace, err := clock.ParsePace(f.time)
 	if err != nil {
 		return usageError{fmt.Errorf("invalid --time: %w; see %s --help", err, cmd.CommandPath())}
 	}
@@ -140,12 +142,12 @@ type served struct {
 	session *script.Session
 	result  *script.Result
 	server  *apiserver.Server
-	clock   *apiserver.Clock
+	clock   *clock.Clock
 	journal *journal
 }
 
 // begin makes the cluster: it runs the script of its beginning.
-func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace, j *journal, g *guard) (*served, error) {
+func (f *serveFlags) begin(text string, files []txtar.File, pace clock.Pace, j *journal, g *guard) (*served, error) {
 	parsed, err := script.Parse("serve", txtar.Format(&txtar.Archive{Comment: []byte(text), Files: files}))
 	if err != nil {
 		return nil, f.explained(err)
@@ -153,7 +155,7 @@ func (f *serveFlags) begin(text string, files []txtar.File, pace apiserver.Pace,
 	s := &served{journal: j}
 	opts := script.Options{Standard: addStandard, Server: func(c *volsim.Cluster) script.Server {
 		cfg := serverConfig(c)
-		cfg.Sent, cfg.Webhooks, cfg.TokenKey = j.sent, apiserver.NewWebhooks(f.services), []byte(g.token)
+		cfg.Sent, cfg.Webhooks, cfg.TokenKey = j.sent, webhooks.NewClient(f.services), []byte(g.token)
 		s.server, s.clock = apiserver.NewWithClock(cfg, internals.Engine(c), pace)
 		s.clock.Pause()
 		g.issued = s.server.Issued

@@ -81,7 +81,7 @@ func (j *journal) line(text string) {
 	_, j.err = j.out.WriteString(text + "\n")
 }
 
-// Advanced implements apiserver.Journal.
+// Advanced implements clock.Journal.
 func (j *journal) Advanced(d time.Duration) {
 	if j.muted {
 		return
@@ -92,7 +92,7 @@ func (j *journal) Advanced(d time.Duration) {
 	*j.pending += d
 }
 
-// Settled implements apiserver.Journal.
+// Settled implements clock.Journal.
 func (j *journal) Settled() {
 	if !j.muted {
 		j.line("settle")

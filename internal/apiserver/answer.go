@@ -48,6 +48,11 @@ func (a *answer) setHeaders(h http.Header) {
 	}
 }
 
+// plainText is the answer to a request that is not one of Kubernetes.
+func plainText(code int, text string) *answer {
+	return &answer{code: code, contentType: "text/plain; charset=utf-8", data: []byte(text)}
+}
+
 // refusal answers a request that its client may not make.
 func refusal(req *http.Request, err error) *answer {
 	a := failure(req, nil, err)

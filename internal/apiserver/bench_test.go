@@ -10,6 +10,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
@@ -23,7 +24,7 @@ func benchServer(b *testing.B) *apiserver.Server {
 	b.Cleanup(c.Close)
 	e := internals.Engine(c)
 	cfg := apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}
-	server, _ := apiserver.NewWithClock(cfg, e, apiserver.Pace{Settle: true})
+	server, _ := apiserver.NewWithClock(cfg, e, clock.Pace{Settle: true})
 	return server
 }
 

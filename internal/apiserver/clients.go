@@ -111,7 +111,7 @@ func (c *clients) serve(req *http.Request) *answer {
 	default:
 		fail(http.StatusBadRequest, "client: want do=lag, do=crash or do=restart")
 	}
-	return &answer{code: code, contentType: "text/plain; charset=utf-8", data: []byte(text + "\n")}
+	return plainText(code, text+"\n")
 }
 
 // faulty is handle, with the faults of the client.

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
 func TestClock(t *testing.T) {
 	f := newFixture(t)
 	start := f.cluster.Now()
-	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, internals.Engine(f.cluster), apiserver.Pace{})
+	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, internals.Engine(f.cluster), clock.Pace{})
 	f.expect("POST /volsim/clock?do=now", "", 200, "2026-01-01T00:00:00Z")
 	f.expect("POST /volsim/clock?do=advance&by=5s", "", 200, "2026-01-01T00:00:05Z")
 	require.Equal(t, start.Add(5*time.Second), f.cluster.Now())
@@ -23,24 +24,10 @@ func TestClock(t *testing.T) {
 	f.expect("GET /volsim/clock?do=now", "", 405, "GET /volsim/clock: want POST")
 }
 
-func TestParsePace(t *testing.T) {
-	for text, want := range map[string]apiserver.Pace{
-		"auto": {Settle: true, Factor: 1}, "settle": {Settle: true}, "manual": {}, "10x": {Factor: 10}, "0.5x": {Factor: 0.5},
-	} {
-		got, err := apiserver.ParsePace(text)
-		require.NoError(t, err)
-		require.Equal(t, want, got)
-	}
-	for _, text := range []string{"", "x", "10", "-1x", "0x", "NaNx", "Infx"} {
-		_, err := apiserver.ParsePace(text)
-		require.Error(t, err, text)
-	}
-}
-
 // TestSettlingPace checks that a volume is bound when the request that creates its claim is answered.
 func TestSettlingPace(t *testing.T) {
 	f := newFixture(t)
-	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, internals.Engine(f.cluster), apiserver.Pace{Settle: true})
+	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(internals.Engine(f.cluster))}, internals.Engine(f.cluster), clock.Pace{Settle: true})
 	f.must("POST "+volumes, `{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv"},"spec":{"capacity":{"storage":"1Gi"},
 		"accessModes":["ReadWriteOnce"],"nfs":{"server":"s","path":"/p"}}}`)
 	f.must("POST "+claims, claim)

@@ -7,6 +7,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -55,7 +56,7 @@ type Config struct {
 	// TokenKey signs the tokens of ServiceAccounts, so that they cannot be forged. Without a key they have no signature.
 	TokenKey []byte
 	// Webhooks asks the webhooks that the configurations in the cluster name about the writes of clients. Nil asks none.
-	Webhooks *Webhooks
+	Webhooks *webhooks.Client
 	// Hooks slow requests down and order deliveries. The zero value does neither.
 	Hooks Hooks
 }

@@ -9,10 +9,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -23,35 +23,12 @@ import (
 
 // conversions are the answers of conversion webhooks. The server's lock guards them.
 type conversions struct {
-	known   map[string]*converted // by the key of what was converted
-	pending []*unconverted        // objects that the request under way needs, and that are not converted yet
-	used    []string              // keys of those that it has used
-	failed  []string              // keys of errors, which hold for one request
-	again   bool                  // the request is done again: no webhook is asked
-	passes  bool                  // a request or a watch event runs in passes, which collect what webhooks are to be asked about
-}
-
-// converted is the answer of a webhook for one object: the fields that it may change, or the error.
-type converted struct {
-	Content     map[string]any    `json:"content,omitempty"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Failure     string            `json:"failure,omitempty"`
-}
-
-// UnmarshalJSON keeps whole numbers integers, as those of stored objects are.
-func (c *converted) UnmarshalJSON(data []byte) error {
-	type fields converted
-	return kjson.UnmarshalCaseSensitivePreserveInts(data, (*fields)(c))
-}
-
-// unconverted is an object that a webhook is to be asked about.
-type unconverted struct {
-	key        string
-	conversion *resources.Conversion
-	from       *plain.Object
-	to         string // version
-	answer     *converted
+	known   map[string]*webhooks.Converted // by the key of what was converted
+	pending []*webhooks.Conversion         // objects that the request under way needs, and that are not converted yet
+	used    []string                       // keys of those that it has used
+	failed  []string                       // keys of errors, which hold for one request
+	again   bool                           // the request is done again: no webhook is asked
+	passes  bool                           // a request or a watch event runs in passes, which collect what webhooks are to be asked about
 }
 
 // maxConverted is how many converted objects are kept. When there are more, all are dropped before the next request.
@@ -171,7 +148,7 @@ func (s *Server) convertTo(c *resources.Conversion, obj *plain.Object, version s
 		out.APIVersion = c.GroupVersion(version)
 		return out, nil
 	case known == nil:
-		asked := &unconverted{key: key, conversion: c, from: obj.DeepCopyObject().(*plain.Object), to: version}
+		asked := &webhooks.Conversion{Key: key, Definition: c, From: obj.DeepCopyObject().(*plain.Object), To: version}
 		if s.conversions.passes {
 			s.conversions.pending = append(s.conversions.pending, asked)
 			return nil, errUnanswered
@@ -191,18 +168,18 @@ func (s *Server) convertTo(c *resources.Conversion, obj *plain.Object, version s
 
 // convertNow asks a webhook about an object that no request writes: the user or a controller does. Such a write cannot be tried again, so the server keeps
 // its lock, and a webhook that uses the API meanwhile times out (API-491). The script gets the answer before the write.
-func (s *Server) convertNow(asked *unconverted) *converted {
+func (s *Server) convertNow(asked *webhooks.Conversion) *webhooks.Converted {
 	ctx := s.controllers.ended
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	s.askAll(ctx, nil, []*unconverted{asked})
-	s.record(reviewMessage{Conversions: map[string]*converted{asked.key: asked.answer}})
-	return asked.answer
+	s.askAll(ctx, nil, []*webhooks.Conversion{asked})
+	s.record(reviewMessage{Conversions: map[string]*webhooks.Converted{asked.Key: asked.Answer}})
+	return asked.Answer
 }
 
 // receiveConversions keeps answers of webhooks.
-func (s *Server) receiveConversions(answers map[string]*converted) {
+func (s *Server) receiveConversions(answers map[string]*webhooks.Converted) {
 	for key, answer := range answers {
 		s.conversions.keep(key, answer)
 	}
@@ -234,9 +211,9 @@ func (c *conversions) forget() {
 }
 
 // keep keeps the answer of a webhook. An error is that of one request.
-func (c *conversions) keep(key string, answer *converted) {
+func (c *conversions) keep(key string, answer *webhooks.Converted) {
 	if c.known == nil {
-		c.known = map[string]*converted{}
+		c.known = map[string]*webhooks.Converted{}
 	}
 	c.known[key] = answer
 	if answer.Failure != "" {
@@ -245,11 +222,11 @@ func (c *conversions) keep(key string, answer *converted) {
 }
 
 // usedConversions returns the answers that the request has needed, nil for none.
-func (s *Server) usedConversions() map[string]*converted {
+func (s *Server) usedConversions() map[string]*webhooks.Converted {
 	if len(s.conversions.used) == 0 {
 		return nil
 	}
-	used := map[string]*converted{}
+	used := map[string]*webhooks.Converted{}
 	for _, key := range s.conversions.used {
 		used[key] = s.conversions.known[key]
 	}
@@ -279,7 +256,7 @@ func (s *Server) lateEncoder(ctx context.Context, encode encoder) encoder {
 				return nil, err
 			}
 			for _, o := range objs {
-				s.conversions.keep(o.key, o.answer)
+				s.conversions.keep(o.Key, o.Answer)
 			}
 		}
 	}

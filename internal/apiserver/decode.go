@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -132,18 +131,9 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 	return c.named(decoders[b.strict()].Decode(b.data, &gvk, nil))
 }
 
-// definitionScheme has the Go types of definitions, to decode them from protobuf (API-441). In other formats they are decoded as they are sent.
-var definitionScheme = sync.OnceValue(func() *runtime.Scheme {
-	s := runtime.NewScheme()
-	if err := apiextensions.AddToScheme(s); err != nil {
-		panic(err) // types of a library
-	}
-	return s
-})
-
 // decodeDefinition decodes a CustomResourceDefinition from protobuf, or the options of a request about one.
 func decodeDefinition(b body, gvk schema.GroupVersionKind) (runtime.Object, *schema.GroupVersionKind, error) {
-	obj, actual, err := protobuf.NewSerializer(definitionScheme(), definitionScheme()).Decode(b.data, &gvk, nil)
+	obj, actual, err := protobuf.NewSerializer(resources.DefinitionScheme(), resources.DefinitionScheme()).Decode(b.data, &gvk, nil)
 	if _, ok := obj.(*apiextensions.CustomResourceDefinition); err != nil || !ok {
 		return obj, actual, err
 	}

@@ -122,7 +122,7 @@ func serveHealth(req *http.Request) *answer {
 	if !ok {
 		return nil
 	}
-	a := &answer{code: http.StatusOK, contentType: "text/plain; charset=utf-8", data: []byte(text)}
+	a := plainText(http.StatusOK, text)
 	if !single {
 		a.header = http.Header{"X-Content-Type-Options": {"nosniff"}}
 	}

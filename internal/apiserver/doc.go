@@ -10,13 +10,14 @@
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
 //   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
-//     webhookrequest.go, webhookcall.go: what they are shown, and the call; webhookcontrollers.go: what simulated controllers write;
+//     webhookrequest.go: what they are shown; package webhooks: the calls; webhookcontrollers.go: what simulated controllers write;
 //   - policy.go and the files that begin so: admission policies; package expression: expressions in CEL about requests;
 //   - package kinds: the defaults and the validation of kinds that matter only to clients;
 //   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom and conversion: how requests use them;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
 //   - identity.go, authorize.go, package rbac: who a client is, and what it may do; flowmatch.go and the files that begin with flow: flow control;
-//   - discovery.go: the groups and resources; openapi.go, package openapi: their schemas, made from Go types;
+//   - discovery.go, package discovery: the groups, the resources, the health; openapi.go, package openapi: their schemas, made from Go types;
+//   - package clock: how virtual time passes; clients.go: what was asked to go wrong with clients;
 //   - package httpconn: simple requests of a connection, which volsim serve answers without net/http's server.
 //
 // One lock serializes all requests, and what runs the engine of the cluster takes it, too (see [Server.Do]). Requests can be slowed down,

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/storage"
 )
@@ -46,7 +47,7 @@ func (f *fuzzed) renew(t *testing.T) {
 	require.NoError(t, err)
 	e := internals.Engine(c)
 	f.cluster = c
-	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}, e, apiserver.Pace{})
+	f.server, _ = apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}, e, clock.Pace{})
 	for _, line := range [][2]string{
 		{"/apis/apiextensions.k8s.io/v1/customresourcedefinitions", widgets}, {claims, claim}, {pods, pod}, {classes, class},
 		{maps, `{"metadata":{"name":"m"},"data":{"k":"v"}}`}, {"/apis/example.com/v1/namespaces/default/widgets", `{"apiVersion":"example.com/v1",

@@ -15,10 +15,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/openapi"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -27,7 +29,7 @@ import (
 type Server struct {
 	cfg   Config
 	codec *codec
-	clock *Clock // nil for none
+	clock *clock.Clock // nil for none
 
 	clients *clients
 
@@ -39,7 +41,7 @@ type Server struct {
 	resources *resources.Table
 	documents *openapi.Documents
 	fields    *fieldTracker // nil without managedFields
-	webhooks  webhooks
+	webhooks  configuredWebhooks
 	policies  policies
 	roles     roleCache
 	flows     flowCache
@@ -103,6 +105,22 @@ func New(cfg Config) *Server {
 		}
 	}
 	return s
+}
+
+// NewWithClock returns a server, and the clock of its cluster. The server answers requests for /volsim/clock, as Clock.Serve describes it.
+func NewWithClock(cfg Config, cluster *engine.Engine, pace clock.Pace) (*Server, *clock.Clock) {
+	var s *Server
+	c := clock.New(cluster, pace, func(fn func()) { s.Do(fn) })
+	wrote := cfg.Wrote
+	cfg.Wrote = func() {
+		if wrote != nil {
+			wrote()
+		}
+		c.Wrote()
+	}
+	s = New(cfg)
+	s.clock = c
+	return s, c
 }
 
 // Do calls fn with the server's lock held: no request is served meanwhile. fn must not wait.
@@ -212,7 +230,8 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 	if s.clock != nil {
 		switch req.URL.Path {
 		case "/volsim/clock":
-			return s.clock.serve(req), nil
+			code, text := s.clock.Serve(req)
+			return plainText(code, text), nil
 		case "/volsim/client":
 			return s.clients.serve(req), nil
 		}

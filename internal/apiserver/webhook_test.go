@@ -18,6 +18,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
@@ -41,7 +42,7 @@ func newHooked(t *testing.T) *hooked {
 	t.Cleanup(h.hooks.Close)
 	u, err := url.Parse(h.hooks.URL)
 	require.NoError(t, err)
-	h.fixture = newFixtureWith(t, apiserver.Config{NoManagedFields: true, Webhooks: apiserver.NewWebhooks(map[string]string{"hooks/a": u.Host})})
+	h.fixture = newFixtureWith(t, apiserver.Config{NoManagedFields: true, Webhooks: webhooks.NewClient(map[string]string{"hooks/a": u.Host})})
 	return h
 }
 
@@ -373,7 +374,7 @@ func TestWebhookAgain(t *testing.T) {
 	again.must("POST "+mutatings, configurationOf(t, "a", configuration))
 	var sent []apiserver.Sent
 	h.server = apiserver.New(apiserver.Config{
-		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: apiserver.NewWebhooks(nil),
+		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: webhooks.NewClient(nil),
 		Sent: func(s apiserver.Sent, _ int) { sent = append(sent, s) },
 	})
 	want := h.must("POST "+configMaps, `{"metadata":{"generateName":"a-"}}`)
@@ -407,7 +408,7 @@ func TestWebhookEnded(t *testing.T) {
 	h.use(validatings, webhook(nil))
 	var sent []apiserver.Sent
 	h.server = apiserver.New(apiserver.Config{
-		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: apiserver.NewWebhooks(nil),
+		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: webhooks.NewClient(nil),
 		Sent: func(s apiserver.Sent, code int) {
 			require.GreaterOrEqual(t, code, http.StatusBadRequest, "API-541")
 			sent = append(sent, s)

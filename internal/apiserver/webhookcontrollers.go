@@ -15,6 +15,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
@@ -31,10 +32,10 @@ type reviewMessage struct {
 	// Begin begins the reviews.
 	Begin bool `json:"begin,omitempty"`
 	// ID is the number of the call that Answer answers.
-	ID     uint64         `json:"id,omitempty"`
-	Answer *webhookAnswer `json:"answer,omitempty"`
+	ID     uint64           `json:"id,omitempty"`
+	Answer *webhooks.Answer `json:"answer,omitempty"`
 	// Conversions are answers of conversion webhooks about the write that follows.
-	Conversions map[string]*converted `json:"conversions,omitempty"`
+	Conversions map[string]*webhooks.Converted `json:"conversions,omitempty"`
 }
 
 // Admitter is a Backend whose controllers' writes can be reviewed.
@@ -141,7 +142,7 @@ func (s *Server) serveAnswers(req *http.Request) *answer {
 	if err != nil {
 		code, text = http.StatusBadRequest, err.Error()
 	}
-	return &answer{code: code, contentType: "text/plain; charset=utf-8", data: []byte(text + "\n")}
+	return plainText(code, text+"\n")
 }
 
 // controllerReview reviews one write of a simulated controller, or of the user. It implements engine.Review.
@@ -167,7 +168,7 @@ func (s *Server) Review(w engine.Write) engine.Review {
 	if !asks && !s.needsPolicies(r) {
 		return nil
 	}
-	q := &controllerReview{reviews: reviews{server: s, known: map[string]*webhookAnswer{}, silent: !asks, as: userOfActor(w.Actor)}, original: r}
+	q := &controllerReview{reviews: reviews{server: s, known: map[string]*webhooks.Answer{}, silent: !asks, as: userOfActor(w.Actor)}, original: r}
 	switch {
 	case w.Binding != nil:
 		q.kind, q.body, q.sent = bindingBody, w.Binding.DeepCopy(), w.Binding
@@ -282,7 +283,7 @@ func (s *Server) askForController(q *controllerReview, asked *webhookCall) {
 	go func() {
 		ctx, cancel := context.WithTimeout(c.ended, requestTimeout)
 		defer cancel()
-		answer := s.cfg.Webhooks.ask(ctx, asked.webhook, asked.review)
+		answer := s.cfg.Webhooks.Ask(ctx, &asked.webhook.Webhook, asked.review)
 		s.Do(func() {
 			if c.ended.Err() != nil {
 				return // so has the cluster

@@ -11,6 +11,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
@@ -21,8 +23,8 @@ const replicaSet = `{"metadata":{"name":"r"},"spec":{"replicas":2,"selector":{"m
 func withControllers(t *testing.T, h *hooked) {
 	t.Helper()
 	h.server, _ = apiserver.NewWithClock(apiserver.Config{
-		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: apiserver.NewWebhooks(nil),
-	}, internals.Engine(h.cluster), apiserver.Pace{Settle: true})
+		Backend: apiserver.ForEngine(internals.Engine(h.cluster)), NoManagedFields: true, Webhooks: webhooks.NewClient(nil),
+	}, internals.Engine(h.cluster), clock.Pace{Settle: true})
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(func() { h.server.Do(cancel) }) // no answer is heard when the cluster ends
 	h.server.ReviewControllers(ctx)

@@ -10,21 +10,21 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
 // webhook is a webhook of a configuration.
 type webhook struct {
-	admissionregistrationv1.MutatingWebhook // those that validate have the same fields
-	id                                      string
-	mutating                                bool
-	scope                                   scope
-	conditions                              []*expression.Expression // nil until they are needed
+	webhooks.Webhook
+	id         string
+	scope      scope
+	conditions []*expression.Expression // nil until they are needed
 }
 
-// webhooks are those of all configurations, in the order in which they are asked. The server's lock guards them.
-type webhooks struct {
+// configuredWebhooks are those of all configurations, in the order in which they are asked. The server's lock guards them.
+type configuredWebhooks struct {
 	stale                bool
 	mutating, validating []*webhook
 }
@@ -44,15 +44,15 @@ func (s *Server) followWebhooks() {
 }
 
 // current returns the webhooks of the configurations that there are now.
-func (s *Server) currentWebhooks() *webhooks {
+func (s *Server) currentWebhooks() *configuredWebhooks {
 	if s.webhooks.stale {
 		// API-388: configurations come in the order of their names.
-		s.webhooks = webhooks{mutating: s.readConfigurations(kinds.MutatingConfiguration), validating: s.readConfigurations(kinds.ValidatingConfiguration)}
+		s.webhooks = configuredWebhooks{mutating: s.readConfigurations(kinds.MutatingConfiguration), validating: s.readConfigurations(kinds.ValidatingConfiguration)}
 	}
 	return &s.webhooks
 }
 
-func (w *webhooks) none() bool { return len(w.mutating)+len(w.validating) == 0 }
+func (w *configuredWebhooks) none() bool { return len(w.mutating)+len(w.validating) == 0 }
 
 func (s *Server) readConfigurations(kind api.Kind) []*webhook {
 	var all []*webhook
@@ -63,7 +63,7 @@ func (s *Server) readConfigurations(kind api.Kind) []*webhook {
 		}
 		for i := range hooks {
 			var err error
-			h := &webhook{MutatingWebhook: hooks[i], mutating: kind == kinds.MutatingConfiguration, id: obj.GetName() + "/" + hooks[i].Name}
+			h := &webhook{Webhook: webhooks.Webhook{MutatingWebhook: hooks[i], Mutating: kind == kinds.MutatingConfiguration}, id: obj.GetName() + "/" + hooks[i].Name}
 			h.scope, err = newScope(&admissionregistrationv1.MatchResources{
 				NamespaceSelector: h.NamespaceSelector, ObjectSelector: h.ObjectSelector, ResourceRules: forAnyName(h.Rules), MatchPolicy: h.MatchPolicy,
 			})

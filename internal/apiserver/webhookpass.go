@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -30,7 +32,7 @@ func (s *Server) reviewed(r *request) ([]byte, int, error) {
 	case answers != nil && (asks || policies || answers.Conversions != nil):
 		r.reviews = &reviews{server: s, request: r, again: true, recorded: answers.Webhooks, number: answers.Number}
 	case online && (asks || s.resources.ConversionOf(r.resource) != nil):
-		return s.handleOnline(r, &reviews{server: s, known: map[string]*webhookAnswer{}, silent: !asks})
+		return s.handleOnline(r, &reviews{server: s, known: map[string]*webhooks.Answer{}, silent: !asks})
 	case policies:
 		// API-399: a server without a network only knows answers of the past.
 		r.reviews = &reviews{server: s, request: r, silent: true}
@@ -72,7 +74,7 @@ func (s *Server) handleOnline(r *request, q *reviews) ([]byte, int, error) {
 			q.known[asked.key] = asked.answer
 		}
 		for _, o := range objs {
-			s.conversions.keep(o.key, o.answer)
+			s.conversions.keep(o.Key, o.Answer)
 		}
 	}
 	begin(r)
@@ -100,11 +102,11 @@ func (r *request) copy(c *codec) *request {
 }
 
 // askAll asks webhooks at the same time. The caller does not have the lock.
-func (s *Server) askAll(ctx context.Context, calls []*webhookCall, objs []*unconverted) {
+func (s *Server) askAll(ctx context.Context, calls []*webhookCall, objs []*webhooks.Conversion) {
 	var all sync.WaitGroup
-	all.Go(func() { s.cfg.Webhooks.convertAll(ctx, objs) })
+	all.Go(func() { s.cfg.Webhooks.ConvertAll(ctx, objs) })
 	for _, asked := range calls {
-		all.Go(func() { asked.answer = s.cfg.Webhooks.ask(ctx, asked.webhook, asked.review) })
+		all.Go(func() { asked.answer = s.cfg.Webhooks.Ask(ctx, &asked.webhook.Webhook, asked.review) })
 	}
 	all.Wait()
 }
@@ -112,12 +114,26 @@ func (s *Server) askAll(ctx context.Context, calls []*webhookCall, objs []*uncon
 // Answers are those of the webhooks that a request went through, for doing it again.
 type Answers struct {
 	// Number is that of a generated name.
-	Number   uint64           `json:"number,omitempty"`
-	Webhooks []*webhookAnswer `json:"webhooks,omitempty"`
+	Number   uint64             `json:"number,omitempty"`
+	Webhooks []*webhooks.Answer `json:"webhooks,omitempty"`
 	// Conversions are the objects that conversion webhooks have converted, by what they were asked.
-	Conversions map[string]*converted `json:"conversions,omitempty"`
+	Conversions map[string]*webhooks.Converted `json:"conversions,omitempty"`
 	// Ended says that the request ended before all had answered: it took too long, or its client gave up.
 	Ended bool `json:"ended,omitempty"`
+}
+
+// answersKey is where the context of a request has the answers of webhooks.
+type answersKey struct{}
+
+// WithAnswers returns a request that is done again: its webhooks have answered before. Nil is a request that went through none.
+func WithAnswers(req *http.Request, answers *Answers) *http.Request {
+	return req.WithContext(context.WithValue(req.Context(), answersKey{}, answers))
+}
+
+// answersIn returns the answers of WithAnswers; ok is false for a request that is new.
+func answersIn(ctx context.Context) (answers *Answers, ok bool) {
+	answers, ok = ctx.Value(answersKey{}).(*Answers)
+	return answers, ok
 }
 
 // errEnded is the error of a request that is done again and ended the first time.

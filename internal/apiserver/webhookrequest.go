@@ -16,10 +16,11 @@ import (
 
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 )
 
 // ask returns the answer of a webhook. If there is none yet, the webhook is called after this pass.
-func (q *reviews) ask(h *webhook, a *attributes, version *resources.Resource, obj, old []byte, again bool) (*webhookAnswer, error) {
+func (q *reviews) ask(h *webhook, a *attributes, version *resources.Resource, obj, old []byte, again bool) (*webhooks.Answer, error) {
 	if q.again {
 		if len(q.recorded) == 0 {
 			return nil, apierrors.NewInternalError(fmt.Errorf("the answer of the webhook %q is not in the script", h.Name))
@@ -64,7 +65,7 @@ func reviewKey(h *webhook, review *admissionv1.AdmissionReview, again, last bool
 		data = markedVersion.ReplaceAll(data, []byte("0"))
 	}
 	client, err := json.Marshal(h.ClientConfig)
-	return fmt.Sprint(h.mutating, h.id, again, last, string(client), string(times.ReplaceAll(data, []byte("0")))), err
+	return fmt.Sprint(h.Mutating, h.id, again, last, string(client), string(times.ReplaceAll(data, []byte("0")))), err
 }
 
 // review returns what a webhook is shown, without a uid (API-386).

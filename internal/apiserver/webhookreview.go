@@ -16,6 +16,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -28,13 +29,13 @@ import (
 // reviews has the answers of webhooks about one request. It implements store.Reviewer.
 type reviews struct {
 	server   *Server
-	request  *request                  // in this pass
-	known    map[string]*webhookAnswer // by the key of their call
-	pending  []*webhookCall            // without an answer in this pass
-	used     []*webhookAnswer          // in this pass, in the order of their use
-	recorded []*webhookAnswer          // of a request that a script repeats; the webhooks are not called
-	again    bool                      // a script repeats the request
-	number   uint64                    // for a generated name; zero if there is none yet
+	request  *request                    // in this pass
+	known    map[string]*webhooks.Answer // by the key of their call
+	pending  []*webhookCall              // without an answer in this pass
+	used     []*webhooks.Answer          // in this pass, in the order of their use
+	recorded []*webhooks.Answer          // of a request that a script repeats; the webhooks are not called
+	again    bool                        // a script repeats the request
+	number   uint64                      // for a generated name; zero if there is none yet
 	dryRun   bool
 	invoked  invoked                    // webhooks
 	applied  invoked                    // policies
@@ -42,22 +43,12 @@ type reviews struct {
 	as       *authenticationv1.UserInfo // nil for the client
 }
 
-// webhookAnswer is the answer of a webhook, or why the call failed.
-type webhookAnswer struct {
-	Failure  string         `json:"failure,omitempty"`
-	Allowed  bool           `json:"allowed,omitempty"`
-	Status   *metav1.Status `json:"status,omitempty"`
-	Patch    []byte         `json:"patch,omitempty"`
-	Type     string         `json:"type,omitempty"` // of the patch, "" for JSONPatch
-	Warnings []string       `json:"warnings,omitempty"`
-}
-
 // webhookCall is a call of a webhook. Its key has the webhook and what the webhook is shown.
 type webhookCall struct {
 	key     string
 	webhook *webhook
 	review  *admissionv1.AdmissionReview
-	answer  *webhookAnswer
+	answer  *webhooks.Answer
 }
 
 // errUnanswered ends a pass.
@@ -273,7 +264,7 @@ func (q *reviews) validate(a *attributes, obj, old []byte) error {
 
 // askValidating asks the webhooks that may refuse a write. The error is that of the first of them (API-390).
 func (q *reviews) askValidating(a *attributes, obj, old []byte) error {
-	var answers []*webhookAnswer
+	var answers []*webhooks.Answer
 	var asked []*webhook
 	unanswered := false
 	for _, h := range q.server.currentWebhooks().validating {
@@ -342,7 +333,7 @@ func (h *webhook) judged(err error) error {
 }
 
 // allowed returns the error of a webhook that does not allow a request, and adds its warnings.
-func (q *reviews) allowed(h *webhook, v *webhookAnswer) error {
+func (q *reviews) allowed(h *webhook, v *webhooks.Answer) error {
 	if v.Failure != "" {
 		return &callError{h.Name, v.Failure}
 	}
@@ -379,7 +370,7 @@ func denied(name string, given *metav1.Status) error {
 }
 
 // patched returns the JSON of the object that a webhook has changed, in the version of the request; nil if it has not.
-func (q *reviews) patched(h *webhook, a *attributes, v *webhookAnswer, version *resources.Resource, obj []byte) ([]byte, error) {
+func (q *reviews) patched(h *webhook, a *attributes, v *webhooks.Answer, version *resources.Resource, obj []byte) ([]byte, error) {
 	if err := q.allowed(h, v); err != nil {
 		return nil, err
 	}

@@ -34,6 +34,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/standard"
@@ -108,9 +110,9 @@ func (env *Environment) Start() (*rest.Config, error) {
 	server, clock := apiserver.NewWithClock(
 		apiserver.Config{
 			Backend: apiserver.ForEngine(internals.Engine(c)), TaintNodes: true, PodPriority: true, StoredRoles: true, Inject: c.Faults.Inject,
-			Webhooks: apiserver.NewWebhooks(nil),
+			Webhooks: webhooks.NewClient(nil),
 		},
-		internals.Engine(c), apiserver.Pace{Settle: true, Factor: 1},
+		internals.Engine(c), clock.Pace{Settle: true, Factor: 1},
 	)
 	hooks := &env.WebhookInstallOptions
 	if err = hooks.prepare(); err == nil {

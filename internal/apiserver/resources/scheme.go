@@ -3,6 +3,7 @@ package resources
 import (
 	"sync"
 
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,3 +29,12 @@ func NewObject(gvk schema.GroupVersionKind) api.Object {
 	}
 	return obj.(api.Object)
 }
+
+// DefinitionScheme has the Go types of definitions, to decode them from protobuf (API-441). In other formats they are decoded as they are sent.
+var DefinitionScheme = sync.OnceValue(func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := apiextensions.AddToScheme(s); err != nil {
+		panic(err) // types of a library
+	}
+	return s
+})

@@ -26,6 +26,8 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
+	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/standard"
 )
@@ -87,8 +89,8 @@ func simulated(t *testing.T) *server {
 	require.NoError(t, c.AddController(objects))
 	e := internals.Engine(c)
 	handler, clock := apiserver.NewWithClock(apiserver.Config{
-		Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true, StoredRoles: true, Webhooks: apiserver.NewWebhooks(nil),
-	}, e, apiserver.Pace{Factor: 1})
+		Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true, StoredRoles: true, Webhooks: webhooks.NewClient(nil),
+	}, e, clock.Pace{Factor: 1})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { clock.Run(ctx) })

@@ -16,6 +16,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
@@ -55,7 +56,7 @@ func inProcess(t testing.TB) *server {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	e := internals.Engine(c)
-	handler, _ := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}, e, apiserver.Pace{Settle: true})
+	handler, _ := apiserver.NewWithClock(apiserver.Config{Backend: apiserver.ForEngine(e), TaintNodes: true, PodPriority: true}, e, clock.Pace{Settle: true})
 	return &server{name: "in-process", url: "http://volsim.invalid", transport: handler, pids: []int{os.Getpid()}}
 }
 

@@ -1,4 +1,4 @@
-package apiserver
+package webhooks
 
 import (
 	"context"
@@ -20,41 +20,65 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
 // conversionTimeout is how long, in real time, a conversion webhook may take (API-485).
 const conversionTimeout = 30 * time.Second
 
-// convertAll asks for each object at the same time, and a few at a time.
-func (w *Webhooks) convertAll(ctx context.Context, objs []*unconverted) {
+// Conversion is an object that a webhook is to be asked about.
+type Conversion struct {
+	Key        string // the same for the same object
+	Definition *resources.Conversion
+	From       *plain.Object
+	To         string // version
+	Answer     *Converted
+}
+
+// Converted is the answer of a webhook for one object: the fields that it may change, or the error.
+type Converted struct {
+	Content     map[string]any    `json:"content,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+	Failure     string            `json:"failure,omitempty"`
+}
+
+// UnmarshalJSON keeps whole numbers integers, as those of stored objects are.
+func (c *Converted) UnmarshalJSON(data []byte) error {
+	type fields Converted
+	return kjson.UnmarshalCaseSensitivePreserveInts(data, (*fields)(c))
+}
+
+// ConvertAll asks for each object at the same time, and a few at a time.
+func (w *Client) ConvertAll(ctx context.Context, objs []*Conversion) {
 	const atOnce = 16
 	var all sync.WaitGroup
 	tokens := make(chan struct{}, atOnce)
-	asked := map[string]*unconverted{}
+	asked := map[string]*Conversion{}
 	for _, o := range objs {
-		if asked[o.key] != nil {
+		if asked[o.Key] != nil {
 			continue
 		}
-		asked[o.key] = o
+		asked[o.Key] = o
 		tokens <- struct{}{}
 		all.Go(func() {
 			defer func() { <-tokens }()
 			var err error
-			if o.answer, err = w.convert(ctx, o); err != nil {
-				o.answer = &converted{Failure: err.Error()}
+			if o.Answer, err = w.convert(ctx, o); err != nil {
+				o.Answer = &Converted{Failure: err.Error()}
 			}
 		})
 	}
 	all.Wait()
 	for _, o := range objs {
-		o.answer = asked[o.key].answer
+		o.Answer = asked[o.Key].Answer
 	}
 }
 
 // convert asks a webhook to convert one object.
-func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, error) {
-	c, gvk := o.conversion, o.from.GroupVersionKind()
+func (w *Client) convert(ctx context.Context, o *Conversion) (*Converted, error) {
+	c, gvk := o.Definition, o.From.GroupVersionKind()
 	version := reviewVersion(c.ReviewVersions)
 	if version == "" {
 		return nil, errors.New("no supported conversion review versions")
@@ -68,7 +92,7 @@ func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, err
 	// Both versions of ConversionReview have the same fields.
 	data, err := json.Marshal(&apiextensions.ConversionReview{
 		TypeMeta: metav1.TypeMeta{Kind: "ConversionReview", APIVersion: apiextensions.GroupName + "/" + version},
-		Request:  &apiextensions.ConversionRequest{UID: uid, DesiredAPIVersion: c.GroupVersion(o.to), Objects: []runtime.RawExtension{{Object: o.from}}},
+		Request:  &apiextensions.ConversionRequest{UID: uid, DesiredAPIVersion: c.GroupVersion(o.To), Objects: []runtime.RawExtension{{Object: o.From}}},
 	})
 	if err != nil {
 		return nil, err
@@ -90,7 +114,9 @@ func (w *Webhooks) convert(ctx context.Context, o *unconverted) (*converted, err
 }
 
 // conversionCodec decodes the answers of webhooks.
-var conversionCodec = sync.OnceValue(func() runtime.Decoder { return serializer.NewCodecFactory(definitionScheme()).UniversalDeserializer() })
+var conversionCodec = sync.OnceValue(func() runtime.Decoder {
+	return serializer.NewCodecFactory(resources.DefinitionScheme()).UniversalDeserializer()
+})
 
 // convertedObjects returns the objects in the answer of a webhook (API-482). The old version is not checked.
 func convertedObjects(body []byte, version string, uid types.UID) ([]runtime.RawExtension, error) {
@@ -124,8 +150,8 @@ func convertedObjects(body []byte, version string, uid types.UID) ([]runtime.Raw
 
 // accepted returns what a webhook may change of an object: everything but the metadata other than labels and annotations (API-483). Fields that the
 // schema of the version does not know are dropped.
-func accepted(o *unconverted, data []byte) (*converted, error) {
-	c, gvk := o.conversion, o.from.GroupVersionKind()
+func accepted(o *Conversion, data []byte) (*Converted, error) {
+	c, gvk := o.Definition, o.From.GroupVersionKind()
 	invalid := func(what, format string, args ...any) error {
 		return fmt.Errorf("conversion webhook for %v returned invalid %s: %s", gvk, what, fmt.Sprintf(format, args...))
 	}
@@ -142,14 +168,14 @@ func accepted(o *unconverted, data []byte) (*converted, error) {
 		return nil, err
 	}
 	got := out.GroupVersionKind()
-	if want := (schema.GroupVersion{Group: gvk.Group, Version: o.to}); got.GroupVersion() != want {
+	if want := (schema.GroupVersion{Group: gvk.Group, Version: o.To}); got.GroupVersion() != want {
 		return nil, invalid("object at index 0", "invalid groupVersion (expected %v, received %v)", want, got.GroupVersion())
 	}
 	if got.Kind != gvk.Kind {
 		return nil, invalid("object at index 0", "invalid kind (expected %v, received %v)", gvk.Kind, got.Kind)
 	}
 	for _, part := range []struct{ name, was, is string }{
-		{"name", o.from.Name, out.Name}, {"namespace", o.from.Namespace, out.Namespace}, {"UID", string(o.from.UID), string(out.UID)},
+		{"name", o.From.Name, out.Name}, {"namespace", o.From.Namespace, out.Namespace}, {"UID", string(o.From.UID), string(out.UID)},
 	} {
 		if part.was != part.is {
 			return nil, invalid("object", "must have the same %s: %v != %v", part.name, part.was, part.is)
@@ -159,23 +185,23 @@ func accepted(o *unconverted, data []byte) (*converted, error) {
 		return nil, invalid("metadata", "missing metadata in converted object")
 	}
 	var errs field.ErrorList
-	if !maps.Equal(o.from.Labels, out.Labels) {
+	if !maps.Equal(o.From.Labels, out.Labels) {
 		errs = metav1validation.ValidateLabels(out.Labels, field.NewPath("metadata", "labels"))
 	}
-	if len(errs) == 0 && !maps.Equal(o.from.Annotations, out.Annotations) {
+	if len(errs) == 0 && !maps.Equal(o.From.Annotations, out.Annotations) {
 		errs = apivalidation.ValidateAnnotations(out.Annotations, field.NewPath("metadata", "annotation"))
 	}
 	if len(errs) > 0 {
 		return nil, invalid("metadata", "%v", errs.ToAggregate())
 	}
 	content := runtime.DeepCopyJSON(out.Content())
-	if n := c.Schemas[o.to]; n != nil {
+	if n := c.Schemas[o.To]; n != nil {
 		n.Prune(content, "", true)
-		if o.to == c.Storage {
+		if o.To == c.Storage {
 			n.Complete(content) // API-484: as when the stored object is read
 		}
 	}
-	return &converted{Content: content, Labels: out.Labels, Annotations: out.Annotations}, nil
+	return &Converted{Content: content, Labels: out.Labels, Annotations: out.Annotations}, nil
 }
 
 // metadataOf returns the metadata of a converted object, nil for none. Its labels and annotations must be strings.

@@ -1,4 +1,5 @@
-package apiserver
+// Package clock makes virtual time pass while a cluster is served.
+package clock
 
 import (
 	"context"
@@ -40,11 +41,11 @@ func ParsePace(text string) (Pace, error) {
 
 const maxFactor = 1_000_000
 
-// Clock makes the time of a served cluster pass. The server's lock guards it.
+// Clock makes the time of a served cluster pass. The server's lock guards all but Run and Serve, which take it.
 type Clock struct {
 	cluster *engine.Engine
 	pace    Pace
-	server  *Server
+	locked  func(func()) // calls a function with the lock held
 	journal Journal
 
 	ahead     time.Duration // how far virtual time is ahead of real time
@@ -98,26 +99,15 @@ func (c *Clock) settle(limit time.Duration) error {
 	return err
 }
 
-// NewWithClock returns a server, and the clock of its cluster. The server answers requests for /volsim/clock: POST with do=advance&by=5s,
-// do=settle or do=now.
-func NewWithClock(cfg Config, cluster *engine.Engine, pace Pace) (*Server, *Clock) {
+// New returns the clock of a cluster. locked calls a function with the server's lock held.
+func New(cluster *engine.Engine, pace Pace, locked func(func())) *Clock {
 	cluster.KeepCoroutine() // each write is a run
-	clock := &Clock{cluster: cluster, pace: pace, allowance: maxJump, journal: noJournal{}}
-	wrote := cfg.Wrote
-	cfg.Wrote = func() {
-		if wrote != nil {
-			wrote()
-		}
-		clock.wrote()
-	}
-	clock.server = New(cfg)
-	clock.server.clock = clock
-	return clock.server, clock
+	return &Clock{cluster: cluster, pace: pace, locked: locked, allowance: maxJump, journal: noJournal{}}
 }
 
-// wrote runs after each write, with the server's lock held: what is due now happens, or everything that the write has led to. A controller
+// Wrote runs after each write, with the server's lock held: what is due now happens, or everything that the write has led to. A controller
 // that fails for ever would move time ahead with each write: work that did not end uses up the allowance, which grows again with real time.
-func (c *Clock) wrote() {
+func (c *Clock) Wrote() {
 	if c.paused {
 		return
 	}
@@ -166,39 +156,38 @@ func (c *Clock) Run(ctx context.Context) {
 		case <-ticker.C:
 		}
 		now := time.Now()
-		c.server.Do(func() { c.pass(now.Sub(last)) })
+		c.locked(func() { c.pass(now.Sub(last)) })
 		last = now
 	}
 }
 
-// serve answers a request for the clock.
-func (c *Clock) serve(req *http.Request) *answer {
+// Serve answers a request: POST with do=advance&by=5s, do=settle or do=now.
+func (c *Clock) Serve(req *http.Request) (code int, text string) {
 	var err error
-	code := http.StatusBadRequest
+	code = http.StatusBadRequest
 	switch query := req.URL.Query(); {
 	case req.Method != http.MethodPost:
 		code, err = http.StatusMethodNotAllowed, fmt.Errorf("%s %s: want POST", req.Method, req.URL.Path)
 	case query.Get("do") == "now":
 	case query.Get("do") == "settle":
 		code = http.StatusConflict
-		c.server.Do(func() { err = c.settle(settleLimit) })
+		c.locked(func() { err = c.settle(settleLimit) })
 	case query.Get("do") == "advance":
 		var d time.Duration
 		if d, err = time.ParseDuration(query.Get("by")); err == nil && d < 0 {
 			err = fmt.Errorf("advance %v: time does not run backwards; give zero or more", d)
 		}
 		if err == nil {
-			c.server.Do(func() { c.advance(d) })
+			c.locked(func() { c.advance(d) })
 		}
 	default:
 		err = fmt.Errorf("clock: want do=now, do=settle or do=advance")
 	}
-	text := ""
 	if err != nil {
 		text = err.Error()
 	} else {
 		code = http.StatusOK
-		c.server.Do(func() { text = c.cluster.Now().Format(time.RFC3339Nano) })
+		c.locked(func() { text = c.cluster.Now().Format(time.RFC3339Nano) })
 	}
-	return &answer{code: code, contentType: "text/plain; charset=utf-8", data: []byte(text + "\n")}
+	return code, text + "\n"
 }

@@ -1,4 +1,5 @@
-package apiserver
+// Package webhooks calls the webhooks of a cluster over the network: those of admission, and those that convert custom objects.
+package webhooks
 
 import (
 	"bytes"
@@ -24,6 +25,7 @@ import (
 	admissionv1beta1 "k8s.io/api/admission/v1beta1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -32,8 +34,8 @@ import (
 	"github.com/volsim/volsim/internal/core/store"
 )
 
-// Webhooks asks webhooks over the network. It is safe for concurrent use.
-type Webhooks struct {
+// Client asks webhooks over the network. It is safe for concurrent use.
+type Client struct {
 	services map[string]string // addresses by NAMESPACE/NAME
 
 	mu      sync.Mutex
@@ -41,19 +43,35 @@ type Webhooks struct {
 	clients map[string]*http.Client
 }
 
-// NewWebhooks returns Webhooks that find services of the cluster outside of it: addresses has HOST:PORT by NAMESPACE/NAME, whatever the port of the
+// NewClient returns a client that finds services of the cluster outside of it: addresses has HOST:PORT by NAMESPACE/NAME, whatever the port of the
 // service is.
-func NewWebhooks(addresses map[string]string) *Webhooks {
-	return &Webhooks{services: addresses, clients: map[string]*http.Client{}}
+func NewClient(addresses map[string]string) *Client {
+	return &Client{services: addresses, clients: map[string]*http.Client{}}
+}
+
+// Webhook is a webhook of a configuration.
+type Webhook struct {
+	admissionregistrationv1.MutatingWebhook // those that validate have the same fields
+	Mutating                                bool
+}
+
+// Answer is the answer of a webhook, or why the call failed.
+type Answer struct {
+	Failure  string         `json:"failure,omitempty"`
+	Allowed  bool           `json:"allowed,omitempty"`
+	Status   *metav1.Status `json:"status,omitempty"`
+	Patch    []byte         `json:"patch,omitempty"`
+	Type     string         `json:"type,omitempty"` // of the patch, "" for JSONPatch
+	Warnings []string       `json:"warnings,omitempty"`
 }
 
 // maxReviewAnswer is how large the answer of a webhook may be.
 const maxReviewAnswer = 16 << 20
 
-// ask sends a review to a webhook.
-func (w *Webhooks) ask(ctx context.Context, h *webhook, review *admissionv1.AdmissionReview) *webhookAnswer {
-	failed := func(format string, args ...any) *webhookAnswer {
-		return &webhookAnswer{Failure: fmt.Sprintf(format, args...)}
+// Ask sends a review to a webhook.
+func (w *Client) Ask(ctx context.Context, h *Webhook, review *admissionv1.AdmissionReview) *Answer {
+	failed := func(format string, args ...any) *Answer {
+		return &Answer{Failure: fmt.Sprintf(format, args...)}
 	}
 	target, client, err := w.clientFor(&h.ClientConfig)
 	if err != nil {
@@ -87,7 +105,7 @@ func (w *Webhooks) ask(ctx context.Context, h *webhook, review *admissionv1.Admi
 	if err != nil {
 		return failed("failed to call webhook: %v", err)
 	}
-	v, err := verified(answer, version, uid, h.mutating)
+	v, err := verified(answer, version, uid, h.Mutating)
 	if err != nil {
 		return failed("received invalid webhook response: %v", err)
 	}
@@ -95,7 +113,7 @@ func (w *Webhooks) ask(ctx context.Context, h *webhook, review *admissionv1.Admi
 }
 
 // newUID returns a uid that differs from that of every other review.
-func (w *Webhooks) newUID() types.UID {
+func (w *Client) newUID() types.UID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked++
@@ -192,12 +210,12 @@ func readAnswer(body []byte, version string) (*admissionv1.AdmissionReview, erro
 }
 
 // verified returns what a webhook has answered, if it is an answer to the review with that uid (API-387).
-func verified(answer *admissionv1.AdmissionReview, version string, uid types.UID, mutating bool) (*webhookAnswer, error) {
+func verified(answer *admissionv1.AdmissionReview, version string, uid types.UID, mutating bool) (*Answer, error) {
 	r := answer.Response
 	if r == nil {
 		return nil, errors.New("webhook response was absent")
 	}
-	v := &webhookAnswer{Allowed: r.Allowed, Status: r.Result, Warnings: r.Warnings}
+	v := &Answer{Allowed: r.Allowed, Status: r.Result, Warnings: r.Warnings}
 	if version == "v1beta1" {
 		// API-387: the old version is not checked.
 		if mutating {
@@ -238,7 +256,7 @@ func checkPatchType(r *admissionv1.AdmissionResponse, mutating bool) error {
 }
 
 // clientFor returns where a webhook is, and the client to reach it.
-func (w *Webhooks) clientFor(c *admissionregistrationv1.WebhookClientConfig) (target string, client *http.Client, err error) {
+func (w *Client) clientFor(c *admissionregistrationv1.WebhookClientConfig) (target string, client *http.Client, err error) {
 	host, urlPath, service := "", "", ""
 	switch {
 	case c.Service != nil:
@@ -265,7 +283,7 @@ func (w *Webhooks) clientFor(c *admissionregistrationv1.WebhookClientConfig) (ta
 }
 
 // client returns the client of the webhooks that have a certificate of that authority, and that are reached through that service, "" for none.
-func (w *Webhooks) client(service string, authority []byte) (*http.Client, error) {
+func (w *Client) client(service string, authority []byte) (*http.Client, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	key := service + "\n" + string(authority)
@@ -289,7 +307,7 @@ func (w *Webhooks) client(service string, authority []byte) (*http.Client, error
 }
 
 // dialer connects to a service of the cluster (API-397).
-func (w *Webhooks) dialer(service string) func(ctx context.Context, network, _ string) (net.Conn, error) {
+func (w *Client) dialer(service string) func(ctx context.Context, network, _ string) (net.Conn, error) {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		address, ok := w.services[service]
 		if !ok {
@@ -297,18 +315,4 @@ func (w *Webhooks) dialer(service string) func(ctx context.Context, network, _ s
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}
-}
-
-// answersKey is where the context of a request has the answers of webhooks.
-type answersKey struct{}
-
-// WithAnswers returns a request that is done again: its webhooks have answered before. Nil is a request that went through none.
-func WithAnswers(req *http.Request, answers *Answers) *http.Request {
-	return req.WithContext(context.WithValue(req.Context(), answersKey{}, answers))
-}
-
-// answersIn returns the answers of WithAnswers; ok is false for a request that is new.
-func answersIn(ctx context.Context) (answers *Answers, ok bool) {
-	answers, ok = ctx.Value(answersKey{}).(*Answers)
-	return answers, ok
 }
