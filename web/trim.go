@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -17,6 +18,7 @@ import (
 //
 //   - encodings as protocol buffers and as CBOR, the documentation of fields, random objects for tests
 //   - the stream of a watch over HTTP; with it, all of net/http but the numbers and names of the protocol
+//   - the log of Kubernetes, and JSON and YAML as values of server-side apply
 //
 // What is removed is not called: the compiler reports a reference that is left, and the traces of all lessons are the same in the page
 // and in the command (internal/proof/browser/playground).
@@ -28,9 +30,14 @@ var unused = map[string]bool{
 	"time_fuzz.go": true, "micro_time_fuzz.go": true, "instr_fuzz.go": true,
 }
 
-// replaced are files of modules, by their path in the module, that are written instead of copied.
+// modules are those of which copies are made. Of klog only the files of replaced remain.
+var modules = []string{"k8s.io/api", "k8s.io/apimachinery", klog, "sigs.k8s.io/structured-merge-diff/v6"}
+
+const klog = "k8s.io/klog/v2"
+
+// replaced are files, by module and path, that are written instead of copied.
 var replaced = map[string]string{
-	"pkg/runtime/serializer/cbor/direct/direct.go": `package direct
+	"k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct/direct.go": `package direct
 
 import "errors"
 
@@ -41,7 +48,7 @@ func Unmarshal([]byte, any) error     { return errUnsupported }
 func Diagnose([]byte) (string, error) { return "", errUnsupported }
 `,
 	// Files that stay refer to these.
-	"pkg/apis/meta/v1/generated.pb.go": `package v1
+	"k8s.io/apimachinery/pkg/apis/meta/v1/generated.pb.go": `package v1
 
 import "errors"
 
@@ -60,6 +67,57 @@ func encodeVarintGenerated([]byte, int, uint64) int { return 0 }
 func sovGenerated(uint64) int                       { return 0 }
 func skipGenerated([]byte) (int, error)             { return 0, errUnsupported }
 `,
+	klog + "/klog.go": `package klog
+
+import (
+	"context"
+	"fmt"
+)
+
+type (
+	Logger  struct{}
+	Verbose struct{}
+)
+
+func Background() Logger                                       { return Logger{} }
+func FromContext(context.Context) Logger                       { return Logger{} }
+func NewContext(ctx context.Context, _ Logger) context.Context { return ctx }
+func LoggerWithName(l Logger, _ string) Logger                 { return l }
+
+func (l Logger) V(int) Logger             { return l }
+func (l Logger) WithCallDepth(int) Logger { return l }
+func (Logger) Info(string, ...any)         {}
+func (Logger) Error(error, string, ...any) {}
+
+func V(int) Verbose                { return Verbose{} }
+func (Verbose) Infof(string, ...any) {}
+
+func Info(...any)                    {}
+func Warningf(string, ...any)        {}
+func Errorf(string, ...any)          {}
+func ErrorS(error, string, ...any)   {}
+func Fatalf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
+`,
+	klog + "/textlogger/textlogger.go": `package textlogger
+
+import (
+	"io"
+
+	"k8s.io/klog/v2"
+)
+
+func NewConfig(...any) any      { return nil }
+func Output(io.Writer) any      { return nil }
+func WithHeader(bool) any       { return nil }
+func NewLogger(any) klog.Logger { return klog.Logger{} }
+`,
+}
+
+// cut are parts of files, by module and path, that are left out: from the first text up to the second.
+var cut = map[string][][2]string{
+	"sigs.k8s.io/structured-merge-diff/v6/value/value.go": {
+		{"\t\"bytes\"\n", "\t\"fmt\"\n"}, {"\t\"io\"\n", "\t\"strings\"\n"}, {"\n\tjsoniter ", ")\n\n// A Value"}, {"// FromJSON is", "// Equals returns"},
+	},
 }
 
 // tag matches a tag of a field that only protocol buffers read.
@@ -76,14 +134,14 @@ func trimmed(tmp string) (modfile, overlay string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	for _, module := range []string{"k8s.io/api", "k8s.io/apimachinery"} {
+	for _, module := range modules {
 		source, err := output("..", "go", "list", "-m", "-f", "{{.Dir}}", module)
 		if err != nil {
 			return "", "", fmt.Errorf("find the module %s: %w", module, err)
 		}
 		// The copy stays, so that the next build finds its packages compiled.
-		target := filepath.Join(cache, "volsim-web", filepath.Base(source))
-		if err := copyModule(source, target); err != nil {
+		target := filepath.Join(cache, "volsim-web", module, filepath.Base(source))
+		if err := copyModule(module, source, target); err != nil {
 			return "", "", fmt.Errorf("copy the module %s: %w", module, err)
 		}
 		mod = fmt.Appendf(mod, "\nreplace %s => %s\n", module, target)
@@ -133,7 +191,7 @@ func smallHTTP(tmp string) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, data, 0o644)
 }
 
-func copyModule(source, target string) error {
+func copyModule(module, source, target string) error {
 	return filepath.WalkDir(source, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -152,8 +210,9 @@ func copyModule(source, target string) error {
 		if strings.HasSuffix(e.Name(), "_test.go") || filepath.Ext(path) != ".go" && e.Name() != "go.mod" {
 			return nil
 		}
-		text, ok := replaced[filepath.ToSlash(name)]
-		if unused[e.Name()] && !ok {
+		file := module + "/" + filepath.ToSlash(name)
+		text, ok := replaced[file]
+		if !ok && (unused[e.Name()] || module == klog && e.Name() != "go.mod") {
 			return os.RemoveAll(to)
 		}
 		data := []byte(text)
@@ -163,6 +222,14 @@ func copyModule(source, target string) error {
 			}
 		}
 		data = tag.ReplaceAll(data, nil)
+		for _, part := range cut[file] {
+			before, rest, found := bytes.Cut(data, []byte(part[0]))
+			_, after, ended := bytes.Cut(rest, []byte(part[1]))
+			if !found || !ended {
+				return fmt.Errorf("%s has no %q before %q", file, part[0], part[1])
+			}
+			data = slices.Concat(before, []byte(part[1]), after)
+		}
 		if old, err := os.ReadFile(to); err == nil && bytes.Equal(old, data) {
 			return nil
 		}
