@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/library"
 
+	"github.com/volsim/volsim/internal/apiserver/auth"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/apiserver/resources"
@@ -42,7 +43,7 @@ func (q *reviews) celValues(a *attributes, version *resources.Resource, obj, old
 		return nil, err
 	}
 	client := &user.DefaultInfo{Name: given.UserInfo.Username, Groups: given.UserInfo.Groups}
-	permissions := expressionAuthorizer{q.server}
+	permissions := auth.ForExpressions{Authority: q.server.auth}
 	values := map[string]any{
 		"namespaceObject": nil, "authorizer": library.NewAuthorizerVal(client, permissions),
 		"authorizer.requestResource": library.NewResourceAuthorizerVal(client, permissions, requested{a}),

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/volsim/volsim/internal/apiserver/kinds"
-	"github.com/volsim/volsim/internal/apiserver/rbac"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
@@ -42,17 +40,8 @@ func (q *reviews) checkSigning(a *attributes, obj, old []byte) error {
 			verb = "sign"
 		}
 	}
-	if verb == "" || q.request.user == nil || q.maySign(verb, signer) {
+	if verb == "" || q.request.user == nil || q.server.auth.MaySign(*q.request.user, verb, signer) {
 		return nil
 	}
 	return forbidden(a, obj, fmt.Errorf("user not permitted to %s requests with signerName %q", verb, signer))
-}
-
-// maySign reports whether the user may approve or sign for a signer, or for all of its domain.
-func (q *reviews) maySign(verb, signer string) bool {
-	domain, _, _ := strings.Cut(signer, "/")
-	return slices.ContainsFunc([]string{signer, domain + "/*"}, func(name string) bool {
-		allowed, _ := q.server.currentRoles().Authorize(rbac.Request{User: *q.request.user, Verb: verb, Group: certificatesv1.GroupName, Resource: "signers", Name: name})
-		return allowed
-	})
 }

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/auth"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -33,7 +34,7 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 	if err := r.checkKind(obj.GetName()); err != nil && (old == nil || obj.GetResourceVersion() == old.GetResourceVersion()) {
 		return err
 	}
-	if err := s.checkEscalation(r, obj, old); err != nil {
+	if err := s.checkGrant(r, obj, old); err != nil {
 		return err
 	}
 	v := s.resources.Definition(r.resource)
@@ -70,4 +71,12 @@ func (r *request) checkKind(name string) error {
 		return nil
 	}
 	return apierrors.NewInvalid(given.GroupKind(), name, errs)
+}
+
+// checkGrant refuses a role or a binding with permissions that its writer does not have. The administrator has all.
+func (s *Server) checkGrant(r *request, obj, old api.Object) error {
+	if r.user == nil {
+		return nil
+	}
+	return s.auth.CheckGrant(auth.Grant{User: *r.user, Resource: r.resource.GroupResource(), Namespace: r.namespace, Name: r.name, Object: obj, Old: old})
 }

@@ -15,7 +15,8 @@
 //   - package kinds: the defaults and the validation of kinds that matter only to clients;
 //   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom and conversion: how requests use them;
 //   - watch.go, stream.go: watches; table.go: Tables and PartialObjectMetadata;
-//   - identity.go, authorize.go, package rbac: who a client is, and what it may do; flowmatch.go and the files that begin with flow: flow control;
+//   - package auth: who a client is, and what it may do, from the roles that package rbac reads; reviews.go, tokenrequest.go: requests about that;
+//   - flowmatch.go and the files that begin with flow: flow control;
 //   - discovery.go, package discovery: the groups, the resources, the health; openapi.go, package openapi: their schemas, made from Go types;
 //   - package clock: how virtual time passes; clients.go: what was asked to go wrong with clients;
 //   - package httpconn: simple requests of a connection, which volsim serve answers without net/http's server.

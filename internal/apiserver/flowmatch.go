@@ -10,6 +10,7 @@ import (
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/auth"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -49,7 +50,7 @@ func (s *Server) flowOf(req *http.Request, user *authenticationv1.UserInfo) *flo
 	case user == nil:
 		user = administrator
 	}
-	r := requestOfPath(req)
+	r := auth.RequestOfPath(req)
 	r.User = *user
 	for i, schema := range c.schemas {
 		if flowMatches(schema, r) {
@@ -60,7 +61,7 @@ func (s *Server) flowOf(req *http.Request, user *authenticationv1.UserInfo) *flo
 }
 
 // administrator is the user of a request without a name, as flows see it.
-var administrator = &authenticationv1.UserInfo{Groups: clientGroups}
+var administrator = &authenticationv1.UserInfo{Groups: auth.AdministratorGroups}
 
 // readFlows reads the schemas whose level exists, in the order in which they are tried.
 func (s *Server) readFlows() {
@@ -139,7 +140,7 @@ func subjectMatches(s flowcontrolv1.Subject, user authenticationv1.UserInfo) boo
 	case s.Group != nil:
 		return s.Group.Name == kinds.Anything || slices.Contains(user.Groups, s.Group.Name)
 	case s.ServiceAccount != nil:
-		namespace, name, ok := serviceAccount(user.Username)
+		namespace, name, ok := auth.ServiceAccountOf(user.Username)
 		return ok && namespace == s.ServiceAccount.Namespace && (s.ServiceAccount.Name == kinds.Anything || s.ServiceAccount.Name == name)
 	}
 	return false

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/auth"
 	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
@@ -43,9 +44,8 @@ type Server struct {
 	fields    *fieldTracker // nil without managedFields
 	webhooks  configuredWebhooks
 	policies  policies
-	roles     roleCache
+	auth      *auth.Authority
 	flows     flowCache
-	lastModes map[string]string // of impersonation, by who impersonates
 
 	controllers controllers
 	conversions conversions
@@ -80,6 +80,7 @@ func New(cfg Config) *Server {
 		cfg.Hooks.Lag = clients.lagOf
 	}
 	s := &Server{cfg: cfg, codec: newCodec(), clients: clients, store: cfg.Backend.Store(), resources: resources.NewTable(cfg.Backend.Store())}
+	s.auth = &auth.Authority{Store: s.store, Now: cfg.Backend.Now, TokenKey: cfg.TokenKey, StoredRoles: cfg.StoredRoles}
 	s.documents = openapi.NewDocuments(s.resources, s.patches)
 	if !cfg.NoManagedFields {
 		s.fields = newFieldTracker(s)
@@ -122,6 +123,9 @@ func NewWithClock(cfg Config, cluster *engine.Engine, pace clock.Pace) (*Server,
 	s.clock = c
 	return s, c
 }
+
+// Issued reports whether this server, or one with the same key, has issued a token. It may have expired.
+func (s *Server) Issued(token string) bool { return s.auth.Issued(token) }
 
 // Do calls fn with the server's lock held: no request is served meanwhile. fn must not wait.
 func (s *Server) Do(fn func()) {
@@ -244,7 +248,7 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 	if err := checkTimeout(req); err != nil {
 		return failure(req, nil, err), nil
 	}
-	user, err := s.authorized(req)
+	user, err := s.userOf(req)
 	var f *flow
 	if err == nil || user != nil {
 		f = s.flowOf(req, user)
@@ -254,6 +258,17 @@ func (s *Server) serve(req *http.Request) (*answer, error) {
 		a.flow = f
 	}
 	return a, gone
+}
+
+// userOf returns the user of a request, nil for the administrator, or the error that forbids the request.
+func (s *Server) userOf(req *http.Request) (*authenticationv1.UserInfo, error) {
+	identity, err := s.auth.Identify(req.Header)
+	if identity == nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.auth.Admit(req, identity)
 }
 
 // serveAuthorized answers a request of a user, which may be forbidden.

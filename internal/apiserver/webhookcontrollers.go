@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/auth"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/engine"
@@ -299,7 +300,7 @@ func userOfActor(actor string) *authenticationv1.UserInfo {
 	program, node, _ := strings.Cut(actor, "/")
 	switch program {
 	case api.User:
-		return &authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: clientGroups}
+		return &authenticationv1.UserInfo{Username: "kubernetes-admin", Groups: auth.AdministratorGroups}
 	case "kubelet":
 		return &authenticationv1.UserInfo{Username: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"}}
 	case "kube-scheduler":

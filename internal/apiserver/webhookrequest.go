@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/volsim/volsim/internal/apiserver/rbac"
+	"github.com/volsim/volsim/internal/apiserver/auth"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/apiserver/webhooks"
 )
@@ -103,11 +103,8 @@ func (r *request) userInfo() authenticationv1.UserInfo {
 	if r.user != nil {
 		return *r.user
 	}
-	return authenticationv1.UserInfo{Username: r.client, Groups: clientGroups}
+	return authenticationv1.UserInfo{Username: r.client, Groups: auth.AdministratorGroups}
 }
-
-// clientGroups are the groups of the administrator, who may do everything.
-var clientGroups = []string{rbac.Masters, authenticated}
 
 // optionsFor returns the options of the request as those of an operation.
 func (q *reviews) optionsFor(a *attributes) runtime.RawExtension {

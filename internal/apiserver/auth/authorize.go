@@ -1,4 +1,4 @@
-package apiserver
+package auth
 
 import (
 	"context"
@@ -27,38 +27,38 @@ var roleKinds = [...]api.Kind{
 	"ClusterRole.rbac.authorization.k8s.io", "ClusterRoleBinding.rbac.authorization.k8s.io", "Role.rbac.authorization.k8s.io", "RoleBinding.rbac.authorization.k8s.io",
 }
 
-// roleCache has the roles of the cluster as of a number of writes to each kind. The server's lock guards it.
+// roleCache has the roles of the cluster as of a number of writes to each kind.
 type roleCache struct {
 	writes [len(roleKinds)]uint64
 	roles  *rbac.Roles
 }
 
 // currentRoles returns the roles and bindings that there are now.
-func (s *Server) currentRoles() *rbac.Roles {
+func (a *Authority) currentRoles() *rbac.Roles {
 	var writes [len(roleKinds)]uint64
 	for i, kind := range roleKinds {
-		writes[i] = s.store.Writes(kind)
+		writes[i] = a.Store.Writes(kind)
 	}
-	if c := &s.roles; c.roles == nil || c.writes != writes {
+	if c := &a.roles; c.roles == nil || c.writes != writes {
 		c.writes = writes
-		c.roles = rbac.New(rolesOf[*rbacv1.ClusterRole](s, roleKinds[0]), rolesOf[*rbacv1.ClusterRoleBinding](s, roleKinds[1]),
-			rolesOf[*rbacv1.Role](s, roleKinds[2]), rolesOf[*rbacv1.RoleBinding](s, roleKinds[3]), s.cfg.StoredRoles)
+		c.roles = rbac.New(rolesOf[*rbacv1.ClusterRole](a, roleKinds[0]), rolesOf[*rbacv1.ClusterRoleBinding](a, roleKinds[1]),
+			rolesOf[*rbacv1.Role](a, roleKinds[2]), rolesOf[*rbacv1.RoleBinding](a, roleKinds[3]), a.StoredRoles)
 	}
-	return s.roles.roles
+	return a.roles.roles
 }
 
 // rolesOf returns the objects of a kind in their Go type.
-func rolesOf[T api.Object](s *Server, kind api.Kind) []T {
+func rolesOf[T api.Object](a *Authority, kind api.Kind) []T {
 	var list []T
-	for _, obj := range s.store.List(kind) {
+	for _, obj := range a.Store.List(kind) {
 		list = append(list, plain.Shared[T](obj.(*plain.Object)))
 	}
 	return list
 }
 
-// authorize returns the error that forbids a request, nil if it is allowed. The caller has the lock.
-func (s *Server) authorize(r rbac.Request) error {
-	allowed, reason := s.currentRoles().Authorize(r)
+// authorize returns the error that forbids a request, nil if it is allowed.
+func (a *Authority) authorize(r rbac.Request) error {
+	allowed, reason := a.currentRoles().Authorize(r)
 	if allowed {
 		return nil
 	}
@@ -92,8 +92,8 @@ func forbiddenText(r rbac.Request) string {
 	return htmlEscaper.Replace(fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", r.User.Username, r.Verb, resource, r.Group, where))
 }
 
-// requestOfPath returns what a request asks for, from its method and its path alone: also one for a resource that does not exist.
-func requestOfPath(req *http.Request) rbac.Request {
+// RequestOfPath returns what a request asks for, from its method and its path alone: also one for a resource that does not exist.
+func RequestOfPath(req *http.Request) rbac.Request {
 	other := rbac.Request{Verb: strings.ToLower(req.Method), Path: req.URL.Path}
 	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
 	var r rbac.Request
@@ -146,11 +146,11 @@ func requestOfPath(req *http.Request) rbac.Request {
 	return r
 }
 
-// expressionAuthorizer is the authorizer of expressions (API-500). The administrator and the components of a cluster may do everything.
-type expressionAuthorizer struct{ server *Server }
+// ForExpressions is the authorizer of expressions in CEL (API-500). The administrator and the components of a cluster may do everything.
+type ForExpressions struct{ *Authority }
 
-// Authorize implements authorizer.Authorizer. The caller has the server's lock.
-func (a expressionAuthorizer) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+// Authorize implements authorizer.Authorizer.
+func (f ForExpressions) Authorize(_ context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	who := attributes.GetUser()
 	if mayEverything(who) {
 		return authorizer.DecisionAllow, "", nil
@@ -162,7 +162,7 @@ func (a expressionAuthorizer) Authorize(_ context.Context, attributes authorizer
 	} else {
 		r.Path = attributes.GetPath()
 	}
-	if allowed, reason := a.server.currentRoles().Authorize(r); allowed {
+	if allowed, reason := f.currentRoles().Authorize(r); allowed {
 		return authorizer.DecisionAllow, reason, nil
 	} else {
 		return authorizer.DecisionNoOpinion, reason, nil

@@ -1,4 +1,4 @@
-package apiserver
+package auth
 
 import (
 	"crypto/hmac"
@@ -47,14 +47,14 @@ func claimOf(obj api.Object) objectClaim { return objectClaim{obj.GetName(), obj
 const leeway = time.Minute
 
 // alive reports whether all objects of a token are there (API-462, API-554).
-func (s *Server) alive(claims *boundClaims) bool {
+func (a *Authority) alive(claims *boundClaims) bool {
 	there := func(kind api.Kind, namespace string, claim *objectClaim) bool {
-		obj, err := s.store.Get(kind, api.Key(namespace, claim.Name))
+		obj, err := a.Store.Get(kind, api.Key(namespace, claim.Name))
 		if err != nil || obj.GetUID() != claim.UID {
 			return false
 		}
 		deleted := obj.GetDeletionTimestamp()
-		return deleted == nil || !deleted.Time.Before(s.cfg.Backend.Now().Add(-leeway))
+		return deleted == nil || !deleted.Time.Before(a.Now().Add(-leeway))
 	}
 	switch {
 	case !there(store.ServiceAccountKind, claims.Namespace, &claims.ServiceAccount):
@@ -87,40 +87,40 @@ func (c *boundClaims) extra() map[string]authenticationv1.ExtraValue {
 	return extra
 }
 
-// Issued reports whether this server, or one with the same key, has issued a token. It may have expired.
-func (s *Server) Issued(token string) bool { return s.readToken(token) != nil }
+// Issued reports whether this server, or one with the same key, has issued a token. It may have expired. Issued needs no lock.
+func (a *Authority) Issued(token string) bool { return a.readToken(token) != nil }
 
 // readToken returns what a token says that this server has issued, nil for any other token.
-func (s *Server) readToken(token string) *tokenClaims {
+func (a *Authority) readToken(token string) *tokenClaims {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return nil
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	claims := &tokenClaims{}
-	if err != nil || json.Unmarshal(payload, claims) != nil || claims.Issuer != tokenIssuer || !hmac.Equal([]byte(token), []byte(s.signed(payload))) {
+	if err != nil || json.Unmarshal(payload, claims) != nil || claims.Issuer != tokenIssuer || !hmac.Equal([]byte(token), []byte(a.signed(payload))) {
 		return nil
 	}
 	return claims
 }
 
 // signed returns the token with these claims.
-func (s *Server) signed(claims []byte) string {
-	if len(s.cfg.TokenKey) == 0 {
+func (a *Authority) signed(claims []byte) string {
+	if len(a.TokenKey) == 0 {
 		return encodePart([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + encodePart(claims) + "."
 	}
 	text := encodePart([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encodePart(claims)
-	mac := hmac.New(sha256.New, s.cfg.TokenKey)
+	mac := hmac.New(sha256.New, a.TokenKey)
 	mac.Write([]byte(text)) // never fails
 	return text + "." + encodePart(mac.Sum(nil))
 }
 
 // reviewToken says whose token it is (API-462). Only those that the server has issued are valid, as long as they have not expired and
 // their objects are there.
-func (s *Server) reviewToken(spec authenticationv1.TokenReviewSpec) authenticationv1.TokenReviewStatus {
+func (a *Authority) reviewToken(spec authenticationv1.TokenReviewSpec) authenticationv1.TokenReviewStatus {
 	invalid := authenticationv1.TokenReviewStatus{Error: "[invalid bearer token]"}
-	claims := s.readToken(spec.Token)
-	if claims == nil || claims.Expires <= s.cfg.Backend.Now().Unix() || !s.alive(&claims.Kubernetes) {
+	claims := a.readToken(spec.Token)
+	if claims == nil || claims.Expires <= a.Now().Unix() || !a.alive(&claims.Kubernetes) {
 		return invalid
 	}
 	namespace, account := claims.Kubernetes.Namespace, claims.Kubernetes.ServiceAccount
@@ -129,9 +129,9 @@ func (s *Server) reviewToken(spec authenticationv1.TokenReviewSpec) authenticati
 		wanted = []string{tokenIssuer}
 	}
 	var audiences []string
-	for _, a := range wanted {
-		if slices.Contains(claims.Audience, a) {
-			audiences = append(audiences, a)
+	for _, name := range wanted {
+		if slices.Contains(claims.Audience, name) {
+			audiences = append(audiences, name)
 		}
 	}
 	if len(audiences) == 0 {

@@ -1,4 +1,4 @@
-package apiserver
+package auth
 
 import (
 	"fmt"
@@ -17,33 +17,45 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 )
 
-// authorized returns the user of a request, or the error that forbids the request (API-492 to API-496). The user is nil for the administrator, who
-// may do everything. Each client is the administrator that has no token of the server and does not impersonate a user.
-func (s *Server) authorized(req *http.Request) (*authenticationv1.UserInfo, error) {
-	token, _ := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
-	claims := s.readToken(token)
-	wanted, err := wantedUser(req.Header)
-	if err != nil || claims == nil && wanted == nil {
+// Identity is what a request says of its client.
+type Identity struct {
+	token  string                     // of a ServiceAccount, "" for none
+	wanted *authenticationv1.UserInfo // whom the client impersonates, nil for nobody
+}
+
+// Identify returns what the header of a request says of its client, nil for the administrator, who may do everything. Each client is the administrator that
+// has no token of the server and does not impersonate a user. Identify needs no lock.
+func (a *Authority) Identify(header http.Header) (*Identity, error) {
+	token, _ := strings.CutPrefix(header.Get("Authorization"), "Bearer ")
+	if !a.Issued(token) {
+		token = ""
+	}
+	wanted, err := wantedUser(header)
+	if err != nil || token == "" && wanted == nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := requestOfPath(req)
-	r.User = authenticationv1.UserInfo{Groups: clientGroups}
-	if claims != nil {
+	return &Identity{token, wanted}, nil
+}
+
+// Admit returns the user of a request, or the error that forbids the request (API-492 to API-496). With the error there may be a user.
+func (a *Authority) Admit(req *http.Request, identity *Identity) (*authenticationv1.UserInfo, error) {
+	r := RequestOfPath(req)
+	r.User = authenticationv1.UserInfo{Groups: AdministratorGroups}
+	if identity.token != "" {
 		// API-492
-		status := s.reviewToken(authenticationv1.TokenReviewSpec{Token: token})
+		status := a.reviewToken(authenticationv1.TokenReviewSpec{Token: identity.token})
 		if !status.Authenticated {
 			return nil, apierrors.NewUnauthorized("Unauthorized")
 		}
 		r.User = status.User
 	}
-	if wanted != nil {
-		if r.User, err = s.impersonate(r, wanted); err != nil {
+	if identity.wanted != nil {
+		var err error
+		if r.User, err = a.impersonate(r, identity.wanted); err != nil {
 			return nil, err
 		}
 	}
-	return &r.User, s.authorize(r)
+	return &r.User, a.authorize(r)
 }
 
 // wantedUser returns the user that the headers of a request name, nil for none (API-493).
@@ -97,7 +109,7 @@ func modesFor(wanted *authenticationv1.UserInfo) []impersonationMode {
 	if node, ok := strings.CutPrefix(wanted.Username, "system:node:"); ok && node != "" {
 		constrained = impersonationMode{name: "arbitrary-node", subject: rbac.Request{Resource: "nodes", Name: node}, groups: []string{"system:nodes"}}
 	}
-	if namespace, name, ok := serviceAccount(wanted.Username); ok {
+	if namespace, name, ok := ServiceAccountOf(wanted.Username); ok {
 		groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
 		account := rbac.Request{Resource: "serviceaccounts", Namespace: namespace, Name: name}
 		constrained, plain = impersonationMode{"serviceaccount", account, groups}, impersonationMode{"", account, groups}
@@ -111,18 +123,18 @@ func modesFor(wanted *authenticationv1.UserInfo) []impersonationMode {
 
 // impersonate returns the identity that a user takes on for a request, if one of the modes allows it (API-493). The mode that allowed it last is
 // tried first. The error is that of the first mode.
-func (s *Server) impersonate(r rbac.Request, wanted *authenticationv1.UserInfo) (as authenticationv1.UserInfo, first error) {
+func (a *Authority) impersonate(r rbac.Request, wanted *authenticationv1.UserInfo) (as authenticationv1.UserInfo, first error) {
 	modes := modesFor(wanted)
-	if last, ok := s.lastModes[r.User.Username]; ok && modes[len(modes)-1].name == last {
+	if last, ok := a.lastModes[r.User.Username]; ok && modes[len(modes)-1].name == last {
 		slices.Reverse(modes) // there are at most two
 	}
 	for _, mode := range modes {
-		err := s.mayImpersonate(r, mode, wanted)
+		err := a.mayImpersonate(r, mode, wanted)
 		if err == nil {
-			if s.lastModes == nil {
-				s.lastModes = map[string]string{}
+			if a.lastModes == nil {
+				a.lastModes = map[string]string{}
 			}
-			s.lastModes[r.User.Username] = mode.name
+			a.lastModes[r.User.Username] = mode.name
 			as = *wanted
 			if len(as.Groups) == 0 {
 				as.Groups = mode.groups
@@ -138,12 +150,12 @@ func (s *Server) impersonate(r rbac.Request, wanted *authenticationv1.UserInfo) 
 }
 
 // mayImpersonate returns the error that forbids a user to impersonate another in a mode.
-func (s *Server) mayImpersonate(r rbac.Request, mode impersonationMode, wanted *authenticationv1.UserInfo) error {
+func (a *Authority) mayImpersonate(r rbac.Request, mode impersonationMode, wanted *authenticationv1.UserInfo) error {
 	verb := "impersonate"
 	if mode.name != "" {
 		on := r
 		on.Verb = "impersonate-on:" + mode.name + ":" + r.Verb
-		if err := s.authorize(on); err != nil {
+		if err := a.authorize(on); err != nil {
 			return err
 		}
 		verb += ":" + mode.name
@@ -153,7 +165,7 @@ func (s *Server) mayImpersonate(r rbac.Request, mode impersonationMode, wanted *
 		if part.refusal != "" {
 			return forbiddenError(part.Request, part.refusal)
 		}
-		if err := s.authorize(part.Request); err != nil {
+		if err := a.authorize(part.Request); err != nil {
 			return err
 		}
 	}
@@ -230,8 +242,8 @@ func withOwnGroup(name string, groups []string) []string {
 	return append(slices.Clip(groups), own)
 }
 
-// serviceAccount returns the namespace and the name of the ServiceAccount that a user is.
-func serviceAccount(user string) (namespace, name string, ok bool) {
+// ServiceAccountOf returns the namespace and the name of the ServiceAccount that a user is.
+func ServiceAccountOf(user string) (namespace, name string, ok bool) {
 	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
 	if !ok {
 		return "", "", false
@@ -239,3 +251,6 @@ func serviceAccount(user string) (namespace, name string, ok bool) {
 	namespace, name, ok = strings.Cut(rest, ":")
 	return namespace, name, ok && namespace != "" && name != ""
 }
+
+// AdministratorGroups are the groups of the administrator, who may do everything.
+var AdministratorGroups = []string{rbac.Masters, authenticated}
