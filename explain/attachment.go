@@ -35,7 +35,7 @@ func (x *explainer) attachmentState(va *storagev1.VolumeAttachment) Explanation 
 	e := x.begin(va, phase)
 	pv, known := x.attachedVolume(va)
 	switch {
-	case va.DeletionTimestamp != nil && !known && len(va.Finalizers) > 0:
+	case va.DeletionTimestamp != nil && !known && len(va.Finalizers) > 0 && !x.Evidence.Lacks("persistentvolumes"):
 		e.because("ATT-177", "it is being detached, but its volume no longer exists")
 		e.todo("detach the volume in the storage system, then remove the finalizer of the VolumeAttachment")
 		e.manual("without the volume the external attacher cannot detach it")
@@ -51,6 +51,9 @@ func (x *explainer) attachmentState(va *storagev1.VolumeAttachment) Explanation 
 		e.automatic(x.Now, "ATT-175", "when the driver has detached it; failures are retried within 5m (ATT-171)")
 	case !va.Status.Attached:
 		x.attaching(&e, va)
+	case !known && x.Evidence.Lacks("persistentvolumes"):
+		e.because("ATT-132", "it is attached to node "+va.Spec.NodeName)
+		e.settled()
 	case !known:
 		// ATT-132: after a restart, the controller skips attachments without a volume.
 		e.because("ATT-132", "it is attached, but its volume no longer exists")
@@ -82,6 +85,8 @@ func (x *explainer) attaching(e *Explanation, va *storagev1.VolumeAttachment) {
 	}
 	pv, ok := x.attachedVolume(va)
 	switch {
+	case !ok && x.addKind(e, "persistentvolumes"):
+		return
 	case !ok:
 		e.todo("delete the VolumeAttachment and the pod that uses it: the volume no longer exists")
 		e.manual("a missing volume cannot be attached")

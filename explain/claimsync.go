@@ -124,8 +124,11 @@ func (x *explainer) provisioning(s *claimSync, claim *corev1.PersistentVolumeCla
 	case d.Rule == "PROV-020":
 		s.set(d.Rule, "no volume fits, and dynamic provisioning is disabled", createFitting)
 	case d.Rule == "PROV-021":
-		s.set(d.Rule, fmt.Sprintf("no volume fits, and its storage class %q does not exist", name),
-			fmt.Sprintf("create storage class %q, or a volume that fits", name))
+		todo := fmt.Sprintf("create storage class %q, or a volume that fits", name)
+		if x.Evidence.Lacks("storageclasses") {
+			todo = "add the storageclasses to the dump: kubectl get storageclasses -o yaml"
+		}
+		s.set(d.Rule, fmt.Sprintf("no volume fits, and its storage class %q %s", name, x.missing("storageclasses")), todo)
 	case d.Rule == "PROV-024" && class.Provisioner == noProvisioner && claim.Annotations[objects.AnnSelectedNode] != "":
 		// PROV-011, SCHED-070: with the annotation neither the controller nor the scheduler matches the claim with a free volume.
 		s.set("PROV-011", fmt.Sprintf("storage class %q does not create volumes, and because of annotation %s (node %s) the scheduler chooses none", name,

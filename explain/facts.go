@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,24 @@ func (x *explainer) backends() *backends.Set {
 		return &backends.Set{}
 	}
 	return x.Backends
+}
+
+// missing says that an object of a kind, as kubectl names it, is not there. A dump without any of them does not tell whether the cluster has it.
+func (x *explainer) missing(kind string) string {
+	if x.Evidence.Lacks(kind) {
+		return "is not in the dump, which has no " + kind
+	}
+	return "does not exist"
+}
+
+// addKind lets the user dump a kind that the dump lacks. It reports whether that is so.
+func (x *explainer) addKind(e *Explanation, kind string) bool {
+	if !x.Evidence.Lacks(kind) {
+		return false
+	}
+	e.todo(fmt.Sprintf("add the %s to the dump: kubectl get %[1]s -o yaml", kind))
+	e.manual("the dump does not show what it waits for")
+	return true
 }
 
 // alive reports whether the kubelet of the node works and is reachable.

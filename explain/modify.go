@@ -45,7 +45,7 @@ func (x *explainer) modifiedClaim(e *Explanation, claim *corev1.PersistentVolume
 			Text: "each retry, 5m and more apart, fails the same way until the class or the driver changes"}
 	case x.attributes[wanted] == nil:
 		// VAC-006: the class is missing.
-		e.because("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
+		e.because("VAC-006", fmt.Sprintf("%s: class %q %s", what, wanted, x.missing("volumeattributesclasses")))
 		e.todo(fmt.Sprintf("create VolumeAttributesClass %q, or set another class", wanted))
 		e.manual("no component creates classes")
 	default:
@@ -112,7 +112,7 @@ func (x *explainer) modifying(e *Explanation, claim *corev1.PersistentVolumeClai
 // modifyPending explains a claim whose class did not exist when the resizer synced it (VAC-006).
 func (x *explainer) modifyPending(e *Explanation, what, wanted, driver string) {
 	if x.attributes[wanted] == nil {
-		e.because("VAC-006", fmt.Sprintf("%s: class %q does not exist", what, wanted))
+		e.because("VAC-006", fmt.Sprintf("%s: class %q %s", what, wanted, x.missing("volumeattributesclasses")))
 		e.todo(fmt.Sprintf("set a class that exists; or create class %q and restart %s", wanted, actors.Resizer(driver)))
 	} else {
 		e.because("VAC-006", fmt.Sprintf("%s: class %q was created after the resizer looked for it", what, wanted))

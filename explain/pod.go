@@ -80,6 +80,16 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 	}
 	d := x.scheduler.Decide(pod)
 	switch {
+	case (d.Rule == "" || d.Rule == "SCHED-022") && x.Evidence.Lacks("nodes"):
+		why := "the dump has no nodes, so it does not show where the pod fits"
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Message != "" {
+				why = "the scheduler has found no node, and the dump has none that would show more: " + c.Message
+			}
+		}
+		e.because("SCHED-024", why)
+		x.addKind(e, "nodes")
+		x.addClaims(e, pod)
 	case d.Rule == "SCHED-022":
 		e.because(d.Rule, d.Message)
 		e.todo("add a node")

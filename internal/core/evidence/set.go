@@ -26,6 +26,8 @@ type Set struct {
 	attributes func(claim string) string
 	// largest is the size of the largest volume in the dump, by driver.
 	largest map[string]resource.Quantity
+	// lacking are the kinds of which the dump has no objects although the answer depends on them, as kubectl names them.
+	lacking []string
 }
 
 // callKey identifies the calls that an assumption is about. Empty fields stand for any value.
@@ -61,6 +63,12 @@ func (s *Set) index() {
 		}
 	}
 }
+
+// SetLacking sets the kinds that Lacks reports.
+func (s *Set) SetLacking(kinds []string) { s.lacking = kinds }
+
+// Lacks reports whether the dump has no objects of a kind, as kubectl names it, so that a missing one says nothing.
+func (s *Set) Lacks(kind string) bool { return s != nil && slices.Contains(s.lacking, kind) }
 
 // All returns the assumptions, by subject, object and operation.
 func (s *Set) All() []Assumption {

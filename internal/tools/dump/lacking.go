@@ -20,7 +20,8 @@ func (d *Dump) lacking() []string {
 	}
 	pods, volumes := objectsOf[*corev1.Pod](d), objectsOf[*corev1.PersistentVolume](d)
 	csi := slices.ContainsFunc(volumes, func(pv *corev1.PersistentVolume) bool { return objects.CSIOf(pv) != nil })
-	nodes := len(objectsOf[*corev1.Node](d))
+	unbound := slices.ContainsFunc(objectsOf[*corev1.PersistentVolumeClaim](d), isUnbound)
+	nodes := len(objectsOf[*corev1.Node](d)) - d.unknownNodes
 	var kinds []string
 	for _, k := range []struct {
 		name   string
@@ -30,8 +31,11 @@ func (d *Dump) lacking() []string {
 		{"pods", len(pods), slices.ContainsFunc(d.Objects, dependsOnPods)},
 		{"persistentvolumeclaims", len(objectsOf[*corev1.PersistentVolumeClaim](d)),
 			slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return len(objects.ClaimsOf(pod)) > 0 })},
+		{"persistentvolumes", len(volumes), slices.ContainsFunc(d.Objects, isAttachment)},
 		{"nodes", nodes, len(pods) > 0},
 		{"storageclasses", len(objectsOf[*storagev1.StorageClass](d)), slices.ContainsFunc(d.Objects, needsClass)},
+		{"volumeattributesclasses", len(objectsOf[*storagev1.VolumeAttributesClass](d)), slices.ContainsFunc(d.Objects, needsAttributes)},
+		{"csistoragecapacities", len(objectsOf[*storagev1.CSIStorageCapacity](d)), unbound && slices.ContainsFunc(d.Objects, publishesCapacity)},
 		{"csidrivers", len(objectsOf[*storagev1.CSIDriver](d)), csi},
 		{"csinodes", len(objectsOf[*storagev1.CSINode](d)), csi && nodes > 0},
 		{"volumeattachments", len(objectsOf[*storagev1.VolumeAttachment](d)), slices.ContainsFunc(pods, d.needsAttachment)},
@@ -49,7 +53,8 @@ func (d *Dump) lacking() []string {
 
 // noteLacking returns a sentence about the kinds that are lacking, with the command that adds them; none if there are none.
 func (d *Dump) noteLacking() []string {
-	kinds := d.lacking()
+	// noteCounterparts is about nodes that are assumed.
+	kinds := slices.DeleteFunc(d.lacking(), func(kind string) bool { return kind == "nodes" && d.unknownNodes > 0 })
 	if len(kinds) == 0 {
 		return nil
 	}
@@ -106,11 +111,34 @@ func dependsOnPods(obj api.Object) bool {
 func needsClass(obj api.Object) bool {
 	switch obj := obj.(type) {
 	case *corev1.PersistentVolumeClaim:
-		return obj.Spec.VolumeName == "" && objects.ClassOf(obj) != ""
+		return isUnbound(obj)
 	case *corev1.PersistentVolume:
 		return obj.Annotations[objects.AnnProvisionedBy] != ""
 	}
 	return false
+}
+
+// needsAttributes reports whether an object is a claim whose volume gets the attributes of a class (VAC-006).
+func needsAttributes(obj api.Object) bool {
+	claim, ok := obj.(*corev1.PersistentVolumeClaim)
+	return ok && objects.ValueOf(claim.Spec.VolumeAttributesClassName) != ""
+}
+
+// publishesCapacity reports whether an object is a driver whose capacity decides where pods with unbound claims go (SCHED-112).
+func publishesCapacity(obj api.Object) bool {
+	driver, ok := obj.(*storagev1.CSIDriver)
+	return ok && driver.Spec.StorageCapacity != nil && *driver.Spec.StorageCapacity
+}
+
+// isUnbound reports whether a claim has no volume, and a class that creates one.
+func isUnbound(claim *corev1.PersistentVolumeClaim) bool {
+	return claim.Spec.VolumeName == "" && objects.ClassOf(claim) != ""
+}
+
+// isAttachment reports whether an object is an attachment, which names a volume.
+func isAttachment(obj api.Object) bool {
+	_, ok := obj.(*storagev1.VolumeAttachment)
+	return ok
 }
 
 // needsAttachment reports whether a pod runs with a volume that must be attached (ATT-068).

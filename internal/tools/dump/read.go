@@ -47,8 +47,8 @@ type Dump struct {
 	stored bool
 	// leftOut are the uids of workloads that are ignored: they own what they own in the cluster.
 	leftOut []types.UID
-	// unknownVolumes and unknownClaims count the objects that are not in the text.
-	unknownVolumes, unknownClaims int
+	// unknownVolumes, unknownClaims, unknownNodes and unknownCapacities count the objects that are not in the text.
+	unknownVolumes, unknownClaims, unknownNodes, unknownCapacities int
 }
 
 // CheckApplied returns an error if the dump consists of manifests that were never applied: there is no state to explain, or to change.

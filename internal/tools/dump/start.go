@@ -119,6 +119,7 @@ func (d *Dump) Prepare(cfg *volsim.Config, assume ...string) (*Cluster, error) {
 	if c.Evidence, err = d.Evidence(now).Override(assume...); err != nil {
 		return nil, err
 	}
+	c.Evidence.SetLacking(d.lacking())
 	var inferred []storage.Backend
 	inferred, c.Notes = d.Backends(c.Evidence)
 	c.Notes = append(append(c.Notes, d.noteCounterparts()...), d.noteLacking()...)
