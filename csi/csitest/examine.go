@@ -207,7 +207,7 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		e.answersWrong(c, storage.NotFound, "%s, and code NotFound is required: the volume does not exist", answer)
 	case requestedSize(c.Request) > impossible && code != codes.OutOfRange && code != codes.Unimplemented:
 		e.answersWrong(c, storage.OutOfRange, "%s, and code OutOfRange is required: no volume can have %d bytes", answer, requestedSize(c.Request))
-	case c.Method == "DeleteVolume" && code != codes.FailedPrecondition && code != codes.Unimplemented && e.hasSnapshots(volume):
+	case c.Method == "DeleteVolume" && exists && code != codes.FailedPrecondition && code != codes.Unimplemented && e.hasSnapshots(volume):
 		e.answersWrong(c, storage.FailedPrecondition, "%s, and code FailedPrecondition is required: the volume has snapshots", answer)
 	case code == codes.NotFound && !exists && opposite[c.Method] && c.Node != "":
 		// The table of errors has this code for a volume that does not exist.

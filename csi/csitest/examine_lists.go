@@ -1,7 +1,9 @@
 package csitest
 
 import (
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -113,7 +115,7 @@ func (e *examiner) listAttached(id string, published []string) {
 	if slices.Contains(published, "") {
 		e.flaw(invalid, nil, id, "ListVolumes says that volume %s is published to a node with an empty ID", id)
 		f := &e.flaws[len(e.flaws)-1]
-		f.method, f.section, f.required = "ListVolumes", "ListVolumes", "published_node_ids are the node_id of the nodes at which the volume is published"
+		f.method, f.section, f.required = "ListVolumes", "ListVolumes", nodeIDsListed
 		return
 	}
 	v, _ := e.Volume(e.ids[id])
@@ -122,10 +124,17 @@ func (e *examiner) listAttached(id string, published []string) {
 		want = append(want, use.Node)
 	}
 	for _, node := range published {
-		have = append(have, e.node(node))
+		have = append(have, e.listedNode(node))
 	}
 	slices.Sort(have)
 	lacks := slices.ContainsFunc(want, func(node string) bool { return !slices.Contains(have, node) })
+	if unknown := e.unknownNode(published); lacks && unknown != "" {
+		e.flaw(invalid, nil, id, "ListVolumes says that volume %s is published to %q, and no reply to NodeGetInfo has that node_id; it is published to %s", id,
+			unknown, list(e.nodeIDs(want)))
+		f := &e.flaws[len(e.flaws)-1]
+		f.method, f.section, f.required = "ListVolumes", "ListVolumes", nodeIDsListed
+		return
+	}
 	extra := slices.ContainsFunc(have, func(node string) bool { return !slices.Contains(want, node) })
 	// The list may have nodes to which the volume is not published. So more nodes are a flaw only if the list was exact before, without some
 	// node of the cluster: a driver that lists all nodes seems to be exact while the volume is attached to all of them.
@@ -138,11 +147,44 @@ func (e *examiner) listAttached(id string, published []string) {
 // publishedTo compares the nodes in a reply of ControllerGetVolume with the reference.
 func (e *examiner) publishedTo(c *csi.Call, v fake.VolumeState, published []string) {
 	for _, use := range v.Attached {
-		if !slices.ContainsFunc(published, func(node string) bool { return e.node(node) == use.Node }) {
-			e.flaw(differs, c, c.Volume, "%s says that volume %s is published to %s, and the replies say %s", c.Method, c.Volume, list(published), use.Node)
+		if !slices.ContainsFunc(published, func(node string) bool { return e.listedNode(node) == use.Node }) {
+			e.flaw(differs, c, c.Volume, "%s says that volume %s is published to %s, and the replies say %s", c.Method, c.Volume, list(published),
+				list(e.nodeIDs([]string{use.Node})))
 			return
 		}
 	}
+}
+
+// nodeIDsListed is the requirement about the nodes in lists of volumes.
+const nodeIDsListed = "published_node_ids are the node_id of the nodes at which the volume is published"
+
+// listedNode returns the name of a node in a list. An ID that no reply to NodeGetInfo had is no name of a node, so it is returned in quotes.
+func (e *examiner) listedNode(id string) string {
+	if name, ok := e.nodes[id]; ok {
+		return name
+	}
+	return strconv.Quote(id)
+}
+
+// unknownNode returns the first ID that no reply to NodeGetInfo had, "" for none.
+func (e *examiner) unknownNode(ids []string) string {
+	for _, id := range ids {
+		if _, ok := e.nodes[id]; !ok {
+			return id
+		}
+	}
+	return ""
+}
+
+// nodeIDs returns the IDs of nodes.
+func (e *examiner) nodeIDs(names []string) []string {
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(e.nodes)) {
+		if slices.Contains(names, e.nodes[id]) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 func list(words []string) string {
