@@ -1,12 +1,18 @@
 package csitest
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/csi/internal/specdriver"
 	"github.com/volsim/volsim/csi/internal/testdriver"
 )
@@ -40,4 +46,42 @@ func TestListedNodeNames(t *testing.T) {
 func TestDeletedAgainWithSnapshots(t *testing.T) {
 	f := requireOne(t, testConfig(testdriver.DeleteAgainFails), "snapshot-source-deleted")
 	require.Equal(t, string(undone), f.Kind)
+}
+
+// picky is a connection to a driver that refuses volumes in pods without what its CSIDriver object asks for.
+type picky struct{ csi.Conn }
+
+func (p picky) Invoke(ctx context.Context, method string, request, reply any, opts ...grpc.CallOption) error {
+	if r, ok := request.(*spec.NodePublishVolumeRequest); ok && r.GetVolumeId() != "" && r.GetTargetPath() != "" {
+		tokens := r.GetVolumeContext()["csi.storage.k8s.io/serviceAccount.tokens"]
+		if !r.GetReadonly() || !strings.Contains(tokens, `"vault"`) {
+			return status.Errorf(codes.InvalidArgument, "readonly %t, tokens %q", r.GetReadonly(), tokens)
+		}
+	}
+	return p.Conn.Invoke(ctx, method, request, reply, opts...)
+}
+
+// A driver gets what its CSIDriver object asks for. Without the object, the finding names the settings.
+func TestCSIDriverObject(t *testing.T) {
+	o := specdriver.Options{InlineOnly: true, NoAttach: true, NoStage: true, Expansion: "none"}
+	cfg := legalConfig(o, false)
+	cfg.Nodes = map[string]csi.Conn{"n1": picky{cfg.Nodes["n1"]}}
+	require.Contains(t, requireOne(t, cfg, "inline").Requirement, "Config.CSIDriver (--csidriver FILE)")
+
+	cfg.Inline, cfg.InlineReadOnly = nil, true
+	cfg.CSIDriver = &storagev1.CSIDriverSpec{VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecycleEphemeral},
+		TokenRequests: []storagev1.TokenRequest{{Audience: "vault"}}}
+	cfg.Stories, cfg.Seeds, cfg.Pairs, cfg.every = nil, -1, -1, 5
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	require.Empty(t, report.Findings)
+	require.Len(t, report.Stories, 3)
+}
+
+// The reason of a call that requiresRepublish causes names it.
+func TestWhyRepublished(t *testing.T) {
+	for _, story := range []string{"tokens", "inline-tokens"} {
+		f := requireOne(t, testConfig(testdriver.RepublishFails), story)
+		require.Equal(t, "MNT-070", f.Why[0].Rule)
+	}
 }

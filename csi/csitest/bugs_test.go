@@ -77,6 +77,7 @@ func TestBugs(t *testing.T) {
 		{testdriver.InlineAgainFails, "inline", again, "NodePublishVolume"},
 		{testdriver.InlineLeft, "inline", mounts, "NodeUnpublishVolume"},
 		{testdriver.RepublishFails, "tokens", again, "NodePublishVolume"},
+		{testdriver.RepublishFails, "inline-tokens", again, "NodePublishVolume"},
 		{testdriver.Panics, "life", broken, "RPC Interface"},
 		{testdriver.Hangs, "life", broken, "RPC Interface"},
 		{testdriver.RepliesNothing, "life", broken, "RPC Interface"},

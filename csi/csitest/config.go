@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	storagev1 "k8s.io/api/storage/v1"
+
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/csi/internal/internals"
@@ -54,8 +56,13 @@ type Config struct {
 	// Secrets is the content of a Secret that every call gets that can have secrets; default none: only stories about secrets have one.
 	Secrets map[string]string
 	// Inline are the attributes of volumes in the pod itself (CSI ephemeral volumes), empty for none; default nil: the driver has no such
-	// volumes.
+	// volumes, unless CSIDriver has the mode Ephemeral.
 	Inline map[string]string
+	// InlineReadOnly makes volumes in the pod itself read-only, which some drivers require.
+	InlineReadOnly bool
+	// CSIDriver is the spec of the CSIDriver object that is installed with the driver, for what the driver needs from the kubelet, such as
+	// podInfoOnMount and tokenRequests. A story changes what it is about, and attachRequired follows the capability. Default nil: an empty one.
+	CSIDriver *storagev1.CSIDriverSpec
 	// Attributes are parameters of a VolumeAttributesClass to which volumes can be modified; default none: volumes are not modified.
 	Attributes map[string]string
 	// Size is the size of volumes in GiB. Zero is 1.
@@ -119,6 +126,9 @@ func (c *Config) check() error {
 	}
 	if c.Limit < 0 {
 		return fmt.Errorf("test a CSI driver: Config.Limit %v; use how long a call may take", c.Limit)
+	}
+	if c.Inline == nil && c.CSIDriver != nil && slices.Contains(c.CSIDriver.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral) {
+		c.Inline = map[string]string{}
 	}
 	if c.Size == 0 {
 		c.Size = 1

@@ -118,7 +118,11 @@ func (r *run) start() error {
 		}
 	}
 	r.rec.caps.Limit = r.cfg.limit
-	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(r.rec.caps.Attach)}}
+	object := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: driver.Name()}}
+	if r.cfg.CSIDriver != nil {
+		r.cfg.CSIDriver.DeepCopyInto(&object.Spec)
+	}
+	object.Spec.AttachRequired = new(r.rec.caps.Attach)
 	if r.plan.story.object != nil {
 		r.plan.story.object(&object.Spec)
 	}

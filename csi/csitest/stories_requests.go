@@ -210,10 +210,7 @@ var requestStories = []story{
 		r.deleted("data")
 	}},
 	{name: "tokens", about: "the driver gets tokens of the pod's service account, and the volume is published again with new ones", needs: creates,
-		object: func(s *storagev1.CSIDriverSpec) {
-			s.PodInfoOnMount, s.RequiresRepublish = new(true), new(true)
-			s.TokenRequests = []storagev1.TokenRequest{{Audience: "volsim", ExpirationSeconds: new(int64(600))}}
-		},
+		object: republishes,
 		run: func(r *run) {
 			r.class()
 			r.claim("data")
@@ -245,6 +242,23 @@ var requestStories = []story{
 			r.end("next")
 			r.compare()
 		}},
+	{name: "inline-tokens", about: "a volume in the pod itself is published again, with new tokens of the pod's service account", needs: inlines,
+		object: func(s *storagev1.CSIDriverSpec) { inlineDriver(s); republishes(s) }, run: func(r *run) {
+			r.create(r.inlinePod("web", 0))
+			r.running("web")
+			r.pass(20 * time.Minute)
+			r.compare()
+			r.end("web")
+			r.compare()
+		}},
+}
+
+// republishes makes the kubelet publish volumes again and again, with tokens.
+func republishes(s *storagev1.CSIDriverSpec) {
+	s.PodInfoOnMount, s.RequiresRepublish = new(true), new(true)
+	if len(s.TokenRequests) == 0 {
+		s.TokenRequests = []storagev1.TokenRequest{{Audience: "volsim", ExpirationSeconds: new(int64(600))}}
+	}
 }
 
 func inlines(cfg *Config, _ capabilities) string {
@@ -253,15 +267,20 @@ func inlines(cfg *Config, _ capabilities) string {
 
 func inlineDriver(s *storagev1.CSIDriverSpec) {
 	s.PodInfoOnMount = new(true)
-	s.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral}
+	if !slices.Contains(s.VolumeLifecycleModes, storagev1.VolumeLifecycleEphemeral) {
+		s.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral}
+	}
 }
 
 // inlinePod returns a pod with a CSI volume of its own.
 func (r *run) inlinePod(name string, node int) *corev1.Pod {
 	pod := fake.Pod(r.name(name), fake.OnNode(r.node(node)))
-	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{
-		CSI: &corev1.CSIVolumeSource{Driver: r.driver.Name(), VolumeAttributes: maps.Clone(r.cfg.Inline)}}}}
-	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch"}}
+	source := &corev1.CSIVolumeSource{Driver: r.driver.Name(), VolumeAttributes: maps.Clone(r.cfg.Inline), ReadOnly: new(r.cfg.InlineReadOnly)}
+	if len(r.cfg.Secrets) > 0 {
+		source.NodePublishSecretRef = &corev1.LocalObjectReference{Name: commonSecret}
+	}
+	pod.Spec.Volumes = []corev1.Volume{{Name: "scratch", VolumeSource: corev1.VolumeSource{CSI: source}}}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "scratch", MountPath: "/scratch", ReadOnly: r.cfg.InlineReadOnly}}
 	return pod
 }
 

@@ -225,6 +225,8 @@ func whyCalled(f flaw, steps []step) []Reason {
 	switch {
 	case last.Call.Fault.Kind == csi.Twice:
 		return []Reason{{"", "two instances of the caller can be active for a moment while one takes over from the other"}}
+	case before != nil && before.Err == nil && !crashed && last.Call.Method == "NodePublishVolume" && path(before.Request) == path(last.Call.Request):
+		reasons = append(reasons, Reason{"MNT-070", "the CSIDriver has requiresRepublish, so the kubelet publishes the volume again and again, with new tokens"})
 	case before == nil || before.Err == nil && !crashed:
 		reasons = append(reasons, firstCall[last.Call.Method]...)
 	case before.Err == nil:

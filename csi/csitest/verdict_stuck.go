@@ -83,7 +83,8 @@ func (e *examiner) elsewhere(volume, node string) bool {
 	return false
 }
 
-// parametersFor says how to set the parameters of a request, if it has none and the driver may need some, or which it has; "" for others.
+// parametersFor says how to set the parameters of a request, if it has none and the driver may need some, or which it has; for NodePublishVolume, how to
+// set what a CSIDriver object asks for; "" for others.
 func parametersFor(c *csi.Call) string {
 	const hint = "; if the driver needs parameters of the %s, set them with Config.%s (--%s NAME=VALUE)"
 	const given = "; if the driver does not know the parameters %s, correct Config.%s (--%s NAME=VALUE)"
@@ -98,6 +99,12 @@ func parametersFor(c *csi.Call) string {
 			return fmt.Sprintf(hint, "VolumeSnapshotClass", "SnapshotParameters", "snapshot-parameter")
 		}
 		return fmt.Sprintf(given, listed(r.GetParameters()), "SnapshotParameters", "snapshot-parameter")
+	case *spec.NodePublishVolumeRequest:
+		if r.GetVolumeContext()["csi.storage.k8s.io/ephemeral"] == "true" {
+			return "; if the driver needs attributes, tokens or read-only volumes, set Config.Inline (--inline NAME=VALUE), Config.CSIDriver (--csidriver FILE) or " +
+				"Config.InlineReadOnly (--inline-read-only)"
+		}
+		return "; if the driver needs information about the pod or tokens, set Config.CSIDriver (--csidriver FILE)"
 	}
 	return ""
 }

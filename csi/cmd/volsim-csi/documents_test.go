@@ -40,6 +40,7 @@ func TestDocumentedLines(t *testing.T) {
 	}
 	dir := t.TempDir()
 	shards := filepath.Join(dir, "shards.txt")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "csidriver.yaml"), []byte("kind: CSIDriver\n"), 0o600))
 	var stdout, stderr bytes.Buffer
 	require.Equal(t, passed, run([]string{"test", "--endpoint", sockets["csi"], "--stories", "life", "--seeds", "1", "--pairs", "0", "--shard", "0/1", "--json", shards},
 		&stdout, &stderr), "%s", &stderr)

@@ -17,8 +17,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/csi/csitest"
@@ -144,6 +148,8 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 		"default: volumes are not modified")
 	fs.Var(secrets, "secret", "key and value of the Secret that every call gets, such as userKey=abc; repeat it for more")
 	fs.Var(inline, "inline", "attribute of volumes in the pod itself, such as size=1Gi; repeat it for more; default: the driver has no such volumes")
+	inlineReadOnly := fs.Bool("inline-read-only", false, "volumes in the pod itself are read-only")
+	object := fs.String("csidriver", "", "file with the CSIDriver object of the driver, for podInfoOnMount, tokenRequests and the like; default: one without")
 	restart := fs.String("restart", "", "command that kills the driver and starts it again; it has the node as NODE in its environment")
 	reset := fs.String("reset", "", "command that removes all volumes and mounts, run before each run; default: each run uses new names")
 	reboot := fs.String("reboot", "", "command that reboots a node, or removes its mounts as a reboot does; it has the node as NODE in its environment; "+
@@ -198,6 +204,10 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	if len(inline) > 0 {
 		cfg.Inline = inline
 	}
+	cfg.InlineReadOnly = *inlineReadOnly
+	if cfg.CSIDriver, err = readCSIDriver(*object); err != nil {
+		return failed, err
+	}
 	if cfg.Controller, err = csi.Dial(*endpoint); err != nil {
 		return failed, err
 	}
@@ -213,7 +223,14 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 		cfg.Restart = func(node string) error { return command(*restart, node, stderr) }
 	}
 	var hook error // of the first hook that failed
-	internals.WatchHooks(&cfg, func() error { return hook })
+	interrupted, end := cleanOnSignal(*root, stderr)
+	defer end()
+	internals.WatchHooks(&cfg, func() error {
+		if interrupted.Load() {
+			return errInterrupted
+		}
+		return hook
+	})
 	perform := func(what, line string) func(string) {
 		if line == "" {
 			return nil
@@ -233,7 +250,6 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	if *reset != "" {
 		cfg.Reset = func() error { return command(*reset, "", stderr) }
 	}
-	defer cleanOnSignal(*root, stderr)()
 	if n, err := unmountBelow(*root); err != nil {
 		return failed, fmt.Errorf("remove what an earlier test left: %w", err)
 	} else if n > 0 {
@@ -241,6 +257,12 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 	}
 	cfg.Progress = func(story string, runs int) { fmt.Fprintf(stderr, "%-22s %d runs\n", story, runs) }
 	report, err := csitest.Check(cfg)
+	if errors.Is(err, errInterrupted) && report != nil {
+		if out.json == "-" {
+			return failed, errInterrupted // merge would take it for the report of a whole shard
+		}
+		return failed, errors.Join(report.WriteText(stdout), errInterrupted)
+	}
 	if err := out.writeOr(err, report, stdout); err != nil {
 		return failed, err
 	}
@@ -248,6 +270,25 @@ func test(args []string, stdout, stderr io.Writer) (int, error) {
 		return passed, nil
 	}
 	return statusOf(report), nil
+}
+
+// readCSIDriver reads the CSIDriver object in a file; nil for no file.
+func readCSIDriver(file string) (*storagev1.CSIDriverSpec, error) {
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--csidriver: %w", err)
+	}
+	var object storagev1.CSIDriver
+	if err := yaml.UnmarshalStrict(data, &object); err != nil {
+		return nil, fmt.Errorf("--csidriver %s: %w", file, err)
+	}
+	if object.Kind != "CSIDriver" {
+		return nil, fmt.Errorf("--csidriver %s: kind %q; use a file with one CSIDriver", file, object.Kind)
+	}
+	return &object.Spec, nil
 }
 
 // statusOf returns the exit status for the report of a whole test.
@@ -258,26 +299,35 @@ func statusOf(report *csitest.Report) int {
 	return passed
 }
 
-// cleanOnSignal removes the mounts below a directory when the test is interrupted, and then ends the process. The function that it returns
-// removes them at the end of the test.
-func cleanOnSignal(dir string, stderr io.Writer) (end func()) {
+// errInterrupted ends a test after the run in which a signal arrived. What was found until then is printed, and no file is written.
+var errInterrupted = errors.New("interrupted: the report has what ran before")
+
+// cleanOnSignal sets interrupted when the test is interrupted; a second signal removes the mounts below a directory and ends the process. The function
+// end removes the mounts at the end of the test.
+func cleanOnSignal(dir string, stderr io.Writer) (interrupted *atomic.Bool, end func()) {
 	signals, done := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	interrupted = new(atomic.Bool)
 	clean := func() {
 		if _, err := unmountBelow(dir); err != nil {
 			fmt.Fprintf(stderr, "volsim-csi: %v\n", err)
 		}
 	}
 	go func() {
-		select {
-		case <-signals:
-			clean()
-			fmt.Fprintln(stderr, "volsim-csi: interrupted")
-			os.Exit(failed)
-		case <-done:
+		for {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			if interrupted.Swap(true) {
+				clean()
+				os.Exit(failed)
+			}
+			fmt.Fprintln(stderr, "volsim-csi: interrupted; the test ends with its present run, or at once after a second signal")
 		}
 	}()
-	return func() {
+	return interrupted, func() {
 		signal.Stop(signals)
 		close(done)
 		clean()

@@ -51,6 +51,9 @@ func unnamed(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grp
 func TestCommand(t *testing.T) {
 	junit := filepath.Join(t.TempDir(), "report.xml")
 	picture, goTest := filepath.Join(t.TempDir(), "picture.html"), filepath.Join(t.TempDir(), "finding_test.go")
+	object, other := filepath.Join(t.TempDir(), "driver.yaml"), filepath.Join(t.TempDir(), "node.yaml")
+	require.NoError(t, os.WriteFile(object, []byte("apiVersion: storage.k8s.io/v1\nkind: CSIDriver\nspec: {volumeLifecycleModes: [Ephemeral]}\n"), 0o600))
+	require.NoError(t, os.WriteFile(other, []byte("kind: CSINode\n"), 0o600))
 	for _, tt := range []struct {
 		name   string
 		args   []string
@@ -70,6 +73,9 @@ func TestCommand(t *testing.T) {
 		{"no driver", []string{"test", "--endpoint", "unix:///nothing/csi.sock"}, failed, "", "connection error"},
 		{"no endpoint", []string{"test"}, failed, "", "give --endpoint"},
 		{"a wrong node", []string{"test", "--endpoint", serve(t), "--node", "n1"}, failed, "", "name=value"},
+		{"a CSIDriver object", []string{"test", "--endpoint", serve(t), "--stories", "inline", "--seeds", "0", "--pairs", "0", "--inline-read-only", "--csidriver", object},
+			passed, "passed: inline", ""},
+		{"another object", []string{"test", "--endpoint", serve(t), "--csidriver", other}, failed, "", `kind "CSINode"; use a file with one CSIDriver`},
 		{"an unknown flag", []string{"test", "--story", "life"}, failed, "", "volsim-csi: flag provided but not defined: -story; volsim-csi test --help lists the flags\n"},
 		{"an unknown story", []string{"test", "--endpoint", serve(t), "--stories", "life, lives"}, failed, "", `no story "lives"; csitest.Stories and volsim csi stories`},
 		{"spaces between stories", []string{"test", "--endpoint", serve(t), "--stories", "life, restart-pod", "--seeds", "0", "--pairs", "0", "--limit", "9s"}, passed,

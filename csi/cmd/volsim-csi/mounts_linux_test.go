@@ -51,21 +51,37 @@ func TestMountsOfKilledRun(t *testing.T) {
 	require.Equal(t, mounts, strings.Contains(stderr.String(), "unmounted 1 left below "+dir))
 }
 
-// A test that is interrupted removes its mounts before it ends.
+// A test that is interrupted prints what it has found, and removes its mounts. A second signal ends it at once.
 func TestInterrupted(t *testing.T) {
 	if dir := os.Getenv("VOLSIM_CSI_INTERRUPTED"); dir != "" { // in the process that the test starts
-		os.Exit(run([]string{"test", "--endpoint", os.Getenv("VOLSIM_CSI_ENDPOINT"), "--dir", dir, "--reset", "touch " + dir + "/begun; sleep 30"}, os.Stdout, os.Stderr))
+		os.Exit(run([]string{"test", "--endpoint", os.Getenv("VOLSIM_CSI_ENDPOINT"), "--dir", dir, "--json", dir + "/report.json",
+			"--reset", "touch " + dir + "/begun; sleep " + os.Getenv("VOLSIM_CSI_SLEEP")}, os.Stdout, os.Stderr))
 	}
-	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestInterrupted$")
-	cmd.Env = append(os.Environ(), "VOLSIM_CSI_INTERRUPTED="+dir, "VOLSIM_CSI_ENDPOINT="+serve(t))
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	require.NoError(t, cmd.Start())
-	require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "begun")); return err == nil }, 30*time.Second, 10*time.Millisecond)
-	leave(t, dir)
-	require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-	_ = cmd.Wait()
-	require.Equal(t, failed, cmd.ProcessState.ExitCode(), "%s", &out)
-	require.Empty(t, left(t, dir))
+	for _, tt := range []struct {
+		sleep   string
+		signals int
+		out     string
+	}{
+		{"1", 1, "passed: none\n"},
+		{"60", 2, "interrupted; the test ends with its present run, or at once after a second signal\n"},
+	} {
+		dir := t.TempDir()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestInterrupted$")
+		cmd.Env = append(os.Environ(), "VOLSIM_CSI_INTERRUPTED="+dir, "VOLSIM_CSI_ENDPOINT="+serve(t), "VOLSIM_CSI_SLEEP="+tt.sleep)
+		var out bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &out
+		cmd.WaitDelay = time.Second // the command of --reset keeps the output open
+		require.NoError(t, cmd.Start())
+		require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(dir, "begun")); return err == nil }, 30*time.Second, 10*time.Millisecond)
+		leave(t, dir)
+		for range tt.signals {
+			require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+			time.Sleep(100 * time.Millisecond) // signals that arrive together count as one
+		}
+		_ = cmd.Wait()
+		require.Equal(t, failed, cmd.ProcessState.ExitCode(), "%s", &out)
+		require.Contains(t, out.String(), tt.out)
+		require.Empty(t, left(t, dir))
+		require.NoFileExists(t, filepath.Join(dir, "report.json"))
+	}
 }

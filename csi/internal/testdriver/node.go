@@ -276,10 +276,12 @@ const tokensKey = "csi.storage.k8s.io/serviceAccount.tokens"
 // publishInline mounts a volume of a pod itself. The driver is locked.
 func (s *nodeServer) publishInline(ctx context.Context, req *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	n := s.d.node(s.id)
-	if n.mountAt(req.GetTargetPath()) != nil {
-		if s.d.has(InlineAgainFails) {
+	token := req.GetVolumeContext()[tokensKey]
+	if was := n.mountAt(req.GetTargetPath()); was != nil {
+		if s.d.has(InlineAgainFails) || s.d.has(RepublishFails) && was.token != token {
 			return nil, status.Errorf(codes.Internal, "%s is already mounted", req.GetTargetPath())
 		}
+		was.token = token
 		return &csi.NodePublishVolumeResponse{}, nil
 	}
 	s.d.pause(ctx)
@@ -287,7 +289,7 @@ func (s *nodeServer) publishInline(ctx context.Context, req *csi.NodePublishVolu
 		s.d.volumes = append(s.d.volumes, &volume{id: req.GetVolumeId(), name: req.GetVolumeId(), size: gib})
 	}
 	n.mounts = append(n.mounts, Mount{Node: s.id, Path: req.GetTargetPath(), Volume: req.GetVolumeId(), ReadOnly: req.GetReadonly(),
-		capability: req.GetVolumeCapability(), inline: true})
+		capability: req.GetVolumeCapability(), inline: true, token: token})
 	return &csi.NodePublishVolumeResponse{}, nil
 }
 

@@ -46,7 +46,8 @@ var detected = []testdriver.Bug{
 	testdriver.CloneMissingSucceeds, testdriver.SnapshotListRepeats, testdriver.SnapshotListIgnoresMaxEntries,
 	testdriver.AttachNodeGoneInternal, testdriver.CreateExistsInternal, testdriver.CreateIgnoresSize, testdriver.ExpandUnimplemented,
 	testdriver.ExpandZero, testdriver.ListUnimplemented, testdriver.ModifyAcceptsAll, testdriver.ModifyMissingSucceeds,
-	testdriver.RestoreFailedLeaves, testdriver.SnapshotLongID, testdriver.SnapshotNeverReady,
+	testdriver.RestoreFailedLeaves, testdriver.SnapshotLongID, testdriver.SnapshotNeverReady, testdriver.AttachIgnoresReadOnly,
+	testdriver.SnapshotListEndless,
 }
 
 // mockFailures are the tests that fail on the mock driver: ControllerModifyVolume and CreateVolume accept all mutable parameters, and
