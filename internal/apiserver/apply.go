@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/ownership"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -42,10 +43,8 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 		if err := s.checkSchemaAtOnce(r, obj, previous); err != nil {
 			return nil, err
 		}
-		s.fields.applying = true
-		defer func() { s.fields.applying = false }()
 		if !created {
-			return s.replace(r, obj, store.UpdateOptions{Patched: true})
+			return s.fields.Keep(func() (api.Object, error) { return s.replace(r, obj, store.UpdateOptions{Patched: true}) })
 		}
 		if uid := obj.GetUID(); uid != "" {
 			return nil, apierrors.NewConflict(schema.GroupResource{Group: r.resource.Group, Resource: r.resource.Resource}, r.name,
@@ -55,7 +54,9 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 			obj.SetResourceVersion("") // whatever it is, there is no object to compare it with
 		}
 		code = http.StatusCreated
-		return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
+		return s.fields.Keep(func() (api.Object, error) {
+			return s.store.CreateWith(obj, store.CreateOptions{DryRun: dryRun, Admit: s.admit})
+		})
 	})
 	if err != nil {
 		return nil, 0, err
@@ -66,10 +67,10 @@ func (s *Server) apply(r *request, opts metav1.PatchOptions) ([]byte, int, error
 
 // applied returns the object with the configuration of the request applied, and with its managedFields.
 func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.PatchOptions) (api.Object, error) {
-	current := s.fields.empty(r.resource)
+	current := s.fields.Empty(r.resource)
 	if !create {
 		var err error
-		if current, err = s.fields.versioned(r.resource, live, true); err != nil {
+		if current, err = s.fields.Stored(r.resource, live); err != nil {
 			return nil, err
 		}
 	}
@@ -96,19 +97,10 @@ func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOpt
 	if err := yaml.Unmarshal(r.body, &configuration.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
-	fm, err := s.fields.manager(r.resource, r.subresource)
+	obj, err := s.fields.Apply(ownership.Write{Resource: r.resource, Subresource: r.subresource, Manager: opts.FieldManager}, current, configuration,
+		opts.Force != nil && *opts.Force)
 	if err != nil {
 		return nil, err
-	}
-	before := current.(api.Object).GetManagedFields()
-	forgetTimes(current.(api.Object))
-	result, err := fm.Apply(current, configuration, opts.FieldManager, opts.Force != nil && *opts.Force)
-	if err != nil {
-		converter, convertErr := s.fields.typeConverter(r.resource)
-		if convertErr != nil {
-			return nil, convertErr
-		}
-		return nil, inOrder(err, converter, current, configuration)
 	}
 	if opts.FieldValidation != metav1.FieldValidationIgnore {
 		if err := yaml.UnmarshalStrict(r.body, &map[string]any{}); err != nil {
@@ -118,9 +110,14 @@ func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOpt
 			r.warnings = append(r.warnings, fieldWarnings([]error{err})...)
 		}
 	}
-	obj := result.(api.Object)
-	obj.SetManagedFields(s.fields.withTimes(obj.GetManagedFields(), before))
 	return obj, nil
 }
 
-var _ runtime.ObjectDefaulter = fieldTypes{}
+// newTracker returns a tracker of managedFields.
+func (s *Server) newTracker() *ownership.Tracker {
+	cfg := ownership.Config{Resources: s.resources, Documents: s.documents, Now: s.cfg.Backend.Now, InVersion: s.inVersion, Convert: s.convertTo}
+	if a, ok := s.cfg.Backend.(Attributor); ok {
+		cfg.Writer = a.Writer
+	}
+	return ownership.New(cfg)
+}

@@ -85,3 +85,7 @@ type Sent struct {
 const defaultBodyLimit = 3 << 20
 
 const defaultWatchTimeout = 30 * time.Minute
+
+// Attributor is a Backend that knows who makes a write that no request makes, as the name of an actor. Without it, no manager is recorded
+// for such writes.
+type Attributor interface{ Writer() string }

@@ -93,8 +93,8 @@ func (s *Server) storable(r *resources.Resource, obj api.Object) (api.Object, er
 func (s *Server) InVersionOf(obj, like api.Object) (api.Object, error) {
 	kind := api.KindOf(obj)
 	r := s.resources.OfKind(kind)
-	if s.fields != nil && s.fields.request != nil && s.fields.request.resource.Kind == kind {
-		r = s.fields.request.resource
+	if written := s.fields.Writing().Resource; written != nil && written.Kind == kind {
+		r = written
 	}
 	if r == nil {
 		return obj, nil

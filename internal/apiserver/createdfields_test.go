@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/ownership"
 	"github.com/volsim/volsim/internal/core/internals"
 )
 
@@ -47,6 +48,8 @@ func TestCreatedFields(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	s := New(Config{Backend: ForEngine(internals.Engine(c))})
+	slow := s.newTracker()
+	slow.NoShortcuts = true
 	for _, tt := range newObjects {
 		req, err := http.NewRequest(http.MethodPost, "http://volsim.invalid"+tt[0], http.NoBody)
 		require.NoError(t, err)
@@ -58,14 +61,12 @@ func TestCreatedFields(t *testing.T) {
 			obj.GetObjectKind().SetGroupVersionKind(r.resource.GVK())
 			return obj.(api.Object)
 		}
-		fm, err := s.fields.manager(r.resource, "")
-		require.NoError(t, err)
-		live := s.fields.empty(r.resource)
-		forgetTimes(live.(api.Object))
-		result, err := fm.Update(live, decoded(), "me")
-		require.NoError(t, err)
-		got, ok := s.fields.created(r.resource, decoded(), "me")
-		require.True(t, ok, tt[0])
-		require.Equal(t, s.fields.withTimes(result.(api.Object).GetManagedFields(), nil), got, tt[1])
+		begin := s.fields.Begin(ownership.Write{Resource: r.resource, Manager: "me"})
+		got := s.fields.Track(decoded(), nil, api.Main)
+		begin()
+		end := slow.Begin(ownership.Write{Resource: r.resource, Manager: "me"})
+		want := slow.Track(decoded(), nil, api.Main)
+		end()
+		require.Equal(t, want, got, tt[1])
 	}
 }

@@ -8,7 +8,8 @@
 //
 //   - request.go: path and query, parsed once into a request; package resources: the table of resources, and what definitions say of them;
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
-//   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; fields.go: the managers of fields; selectors.go: label and field selectors;
+//   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; package ownership: the managers of fields; selectors.go: label and field
+//     selectors;
 //   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
 //     webhookrequest.go: what they are shown; package webhooks: the calls; webhookcontrollers.go: what simulated controllers write;
 //   - policy.go and the files that begin so: admission policies; package expression: expressions in CEL about requests;

@@ -168,3 +168,6 @@ func (w *writer) entry(e *metav1.ManagedFieldsEntry) {
 	w.str("subresource", e.Subresource)
 	w.end('}')
 }
+
+// manyKeys is how many keys most maps do not have.
+const manyKeys = 8

@@ -17,6 +17,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/ownership"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -35,7 +36,7 @@ func (s *Server) call(r *request, ref api.Ref, fn func() (api.Object, error)) (a
 // write makes a write through the backend. A dry run does everything but the write, and leaves no record.
 func (s *Server) write(r *request, ref api.Ref, dryRun bool, fn func() (api.Object, error)) (obj api.Object, err error) {
 	owned := func() (api.Object, error) {
-		defer s.fields.begin(r)()
+		defer s.fields.Begin(ownership.Write{Resource: r.resource, Subresource: r.subresource, Manager: r.manager})()
 		var obj api.Object
 		var err error
 		s.store.Warned(func(text string) { r.warnings = append(r.warnings, text) }, func() { obj, err = fn() })

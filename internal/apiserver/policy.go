@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/expression"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/ownership"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -53,7 +54,7 @@ type compiledPolicy struct {
 type policies struct {
 	stale                bool
 	mutating, validating []*policy
-	types                *fieldTracker
+	types                *ownership.Tracker
 }
 
 // FollowPolicies lets the admission policies of a cluster take effect, also if it gets no server (API-429). It costs nothing while there are none.

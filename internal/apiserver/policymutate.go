@@ -253,3 +253,19 @@ func (q *reviews) mergedByPolicy(r *resources.Resource, obj []byte, value ref.Va
 	}
 	return json.Marshal(merged)
 }
+
+// mergeTyped merges fields into an object of a resource, as the schema of its kind says.
+func (s *Server) mergeTyped(r *resources.Resource, obj []byte, fields map[string]any) (map[string]any, error) {
+	live, err := decodedFields(obj, nil)
+	if err != nil {
+		return nil, err
+	}
+	f := s.fields
+	if f == nil {
+		if s.policies.types == nil {
+			s.policies.types = s.newTracker() // a server without managedFields needs types, too
+		}
+		f = s.policies.types
+	}
+	return f.Merge(r, live, fields)
+}

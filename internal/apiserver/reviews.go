@@ -35,7 +35,7 @@ func (s *Server) ownReview(r *request, obj api.Object) {
 	if s.fields == nil {
 		return
 	}
-	if entries, ok := s.fields.created(r.resource, obj, r.manager); ok {
+	if entries, ok := s.fields.Created(r.resource, obj, r.manager); ok {
 		obj.SetManagedFields(entries)
 	}
 }

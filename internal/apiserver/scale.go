@@ -126,8 +126,8 @@ func (s *Server) applyScale(r, body *request, old *autoscalingv1.Scale, opts met
 }
 
 // ownersOfScale returns the managedFields of a scale after an update.
-func (f *fieldTracker) ownersOfScale(manager string, scale, old *autoscalingv1.Scale) []metav1.ManagedFieldsEntry {
-	entries, err := f.owners(resources.Scales, resources.SubresourceScale, manager, scale, old)
+func (s *Server) ownersOfScale(manager string, scale, old *autoscalingv1.Scale) []metav1.ManagedFieldsEntry {
+	entries, err := s.fields.Owners(resources.Scales, resources.SubresourceScale, manager, scale, old)
 	if err != nil {
 		return old.ManagedFields // they conform to the schema, so there is none
 	}
@@ -203,13 +203,12 @@ func (s *Server) changeScale(r *request, dryRun bool, change func(old *autoscali
 		}
 		if s.fields != nil {
 			if patchTypeOf(r) != types.ApplyYAMLPatchType {
-				scale.ManagedFields = s.fields.ownersOfScale(r.manager, scale, old)
+				scale.ManagedFields = s.ownersOfScale(r.manager, scale, old)
 			}
 			if changed.ManagedFields, err = entries.ToParent(scale.ManagedFields); err != nil {
 				return nil, err
 			}
-			s.fields.applying = true
-			defer func() { s.fields.applying = false }()
+			return s.fields.Keep(func() (api.Object, error) { return s.store.UpdateWith(changed, api.Main, store.UpdateOptions{}) })
 		}
 		return s.store.UpdateWith(changed, api.Main, store.UpdateOptions{})
 	})

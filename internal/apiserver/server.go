@@ -20,6 +20,7 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/openapi"
+	"github.com/volsim/volsim/internal/apiserver/ownership"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objkinds"
@@ -41,7 +42,7 @@ type Server struct {
 	store     *store.Store
 	resources *resources.Table
 	documents *openapi.Documents
-	fields    *fieldTracker // nil without managedFields
+	fields    *ownership.Tracker // nil without managedFields
 	webhooks  configuredWebhooks
 	policies  policies
 	auth      *auth.Authority
@@ -83,8 +84,8 @@ func New(cfg Config) *Server {
 	s.auth = &auth.Authority{Store: s.store, Now: cfg.Backend.Now, TokenKey: cfg.TokenKey, StoredRoles: cfg.StoredRoles}
 	s.documents = openapi.NewDocuments(s.resources, s.patches)
 	if !cfg.NoManagedFields {
-		s.fields = newFieldTracker(s)
-		s.store.TrackFields(s.fields.track)
+		s.fields = s.newTracker()
+		s.store.TrackFields(s.fields.Track)
 	}
 	s.store.UseDefinitionRules(store.DefinitionRules{Check: definition.Validate, Warn: definition.Warn})
 	for kind, rules := range kinds.Rules {

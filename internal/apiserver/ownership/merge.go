@@ -1,4 +1,4 @@
-package apiserver
+package ownership
 
 import (
 	"fmt"
@@ -15,19 +15,8 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
-// mergeTyped merges fields into an object of a resource, as the schema of its kind says. Ownership of fields plays no role.
-func (s *Server) mergeTyped(r *resources.Resource, obj []byte, fields map[string]any) (map[string]any, error) {
-	live, err := decodedFields(obj, nil)
-	if err != nil {
-		return nil, err
-	}
-	f := s.fields
-	if f == nil {
-		if s.policies.types == nil {
-			s.policies.types = newFieldTracker(s) // a server without managedFields needs types, too
-		}
-		f = s.policies.types
-	}
+// Merge merges fields into the fields of an object of a resource, as the schema of its kind says. Ownership plays no role.
+func (f *Tracker) Merge(r *resources.Resource, live, fields map[string]any) (map[string]any, error) {
 	types, err := f.typeConverter(r)
 	if err != nil {
 		return nil, err

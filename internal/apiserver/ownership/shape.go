@@ -1,4 +1,4 @@
-package apiserver
+package ownership
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package apiserver
+package ownership
 
 import (
 	"encoding/json"
@@ -24,9 +24,9 @@ import (
 
 // typeConverter returns the types of a resource as the OpenAPI document of its group describes them. Kinds without a schema have atomic
 // fields.
-func (f *fieldTracker) typeConverter(r *resources.Resource) (managedfields.TypeConverter, error) {
+func (f *Tracker) typeConverter(r *resources.Resource) (managedfields.TypeConverter, error) {
 	switch {
-	case r.Custom && f.server.resources.Definition(r) != nil:
+	case r.Custom && f.Resources.Definition(r) != nil:
 		return f.customTypes(r), nil
 	case !r.Typed && r.Kind != resources.DefinitionKind:
 		return managedfields.NewDeducedTypeConverter(), nil
@@ -48,7 +48,7 @@ func (f *fieldTracker) typeConverter(r *resources.Resource) (managedfields.TypeC
 		} `json:"components"`
 	}
 	for _, gv := range versions {
-		data, _, err := f.server.documents.Of(gv)
+		data, _, err := f.Documents.Of(gv)
 		if err != nil {
 			return nil, err
 		}
@@ -95,7 +95,7 @@ func (t *goTypes) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOpti
 
 // fieldTypes makes and converts the objects of one resource.
 type fieldTypes struct {
-	server   *Server
+	tracker  *Tracker
 	resource *resources.Resource
 }
 
@@ -142,12 +142,12 @@ func (t fieldTypes) ConvertToVersion(in runtime.Object, to runtime.GroupVersione
 		if u.GroupVersionKind() == gvk {
 			return u, nil
 		}
-		if conversion := t.server.resources.ConversionOf(t.resource); conversion != nil {
+		if conversion := t.tracker.Resources.ConversionOf(t.resource); conversion != nil {
 			obj, err := plain.From(u)
 			if err != nil {
 				return nil, err
 			}
-			converted, err := t.server.convertTo(conversion, obj, gvk.Version)
+			converted, err := t.tracker.Convert(conversion, obj, gvk.Version)
 			if err != nil {
 				return nil, err
 			}
@@ -179,3 +179,5 @@ func (fieldTypes) Convert(in, out, _ any) error {
 func (fieldTypes) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
 	return label, value, nil
 }
+
+var _ runtime.ObjectDefaulter = fieldTypes{}

@@ -1,4 +1,4 @@
-package apiserver
+package ownership
 
 import (
 	"encoding/json"
@@ -19,11 +19,11 @@ type object = map[string]any
 
 // customTypes returns the types of the fields of a custom kind in all of its versions, as its definition describes them: server-side apply merges
 // lists and maps as they say (API-330). Fields of a kind without a schema have no types, and their lists are atomic.
-func (f *fieldTracker) customTypes(r *resources.Resource) managedfields.TypeConverter {
+func (f *Tracker) customTypes(r *resources.Resource) managedfields.TypeConverter {
 	schemas := openapi.Schemas{}
 	meta := schemas.Reference(reflect.TypeFor[metav1.ObjectMeta]())
-	for _, version := range f.server.resources.All() {
-		v := f.server.resources.Definition(version)
+	for _, version := range f.Resources.All() {
+		v := f.Resources.Definition(version)
 		if version.Kind != r.Kind || v == nil || v.Schema == nil {
 			continue
 		}

@@ -1,9 +1,15 @@
-package apiserver
+// Package ownership maintains managedFields: it says which manager owns which field of an object. Server-side apply rests on it.
+//
+//   - tracker.go: the owners after a write; shape.go: writes of the same sort, whose owners are known; created.go: the owner of a new object;
+//   - types.go, customtypes.go: the types of fields, from the OpenAPI documents and from definitions;
+//   - apply.go, applyerrors.go: an apply; merge.go: a merge that asks for no owners.
+package ownership
 
 import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -13,21 +19,43 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/openapi"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/strategy"
 )
 
-// Attributor is a Backend that knows who makes a write that no request makes, as the name of an actor. Without it, no manager is recorded
-// for such writes.
-type Attributor interface{ Writer() string }
+// Config says what a tracker needs.
+type Config struct {
+	Resources *resources.Table
+	Documents *openapi.Documents
+	// Now is the clock of the cluster.
+	Now func() time.Time
+	// Writer returns the actor who makes a write that no request makes. Nil records no manager for such writes.
+	Writer func() string
+	// InVersion returns an object in the version of a resource, and Convert one in another version of its definition.
+	InVersion func(*resources.Resource, api.Object) (api.Object, error)
+	Convert   func(*resources.Conversion, *plain.Object, string) (api.Object, error)
+	// NoShortcuts lets the field manager compute each result, to compare it with that of a shortcut.
+	NoShortcuts bool
+}
 
-// fieldTracker maintains the managedFields of all objects: for requests under the name of their manager, for other writes under the name that
+// Write is a write of a request.
+type Write struct {
+	Resource    *resources.Resource
+	Subresource string // "" for none
+	Manager     string // owns the fields that are written
+}
+
+// Tracker maintains the managedFields of all objects: for requests under the name of their manager, for other writes under the name that
 // the writer has on a real cluster.
-type fieldTracker struct {
-	server   *Server
-	request  *request // whose write takes effect; nil for none
-	applying bool     // the object to store has its managedFields already
+type Tracker struct {
+	Config
+	// Shortcuts is how many results so far needed no field manager.
+	Shortcuts int
+
+	write    Write // that takes effect; zero for none of a request
+	applying bool  // the object to store has its managedFields already
 	managers map[managerKey]cachedManager
 	types    map[schema.GroupVersion]managedfields.TypeConverter
 	known    ownerships
@@ -46,41 +74,57 @@ type cachedManager struct {
 	definition *resources.DefinedVersion
 }
 
-func newFieldTracker(s *Server) *fieldTracker {
-	return &fieldTracker{
-		server: s, managers: map[managerKey]cachedManager{}, types: map[schema.GroupVersion]managedfields.TypeConverter{},
+// New returns a tracker.
+func New(cfg Config) *Tracker {
+	return &Tracker{
+		Config: cfg, managers: map[managerKey]cachedManager{}, types: map[schema.GroupVersion]managedfields.TypeConverter{},
 	}
 }
 
-// begin attributes the writes that follow to a request, until the returned function is called.
-func (f *fieldTracker) begin(r *request) (end func()) {
+// Begin attributes the writes that follow to a request, until the returned function is called. A nil tracker does nothing.
+func (f *Tracker) Begin(w Write) (end func()) {
 	if f == nil {
 		return func() {}
 	}
-	outer := f.request
-	f.request = r
-	return func() { f.request = outer }
+	outer := f.write
+	f.write = w
+	return func() { f.write = outer }
 }
 
-// track implements store.FieldTracker.
-func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.ManagedFieldsEntry {
+// Writing returns the write of a request that takes effect at the moment, zero for none.
+func (f *Tracker) Writing() Write {
+	if f == nil {
+		return Write{}
+	}
+	return f.write
+}
+
+// Keep calls fn. Objects that it stores keep the managedFields that they have.
+func (f *Tracker) Keep(fn func() (api.Object, error)) (api.Object, error) {
+	f.applying = true
+	defer func() { f.applying = false }()
+	return fn()
+}
+
+// Track implements store.FieldTracker.
+func (f *Tracker) Track(obj, old api.Object, sub api.Subresource) []metav1.ManagedFieldsEntry {
 	if f.applying {
 		return obj.GetManagedFields()
 	}
 	var res *resources.Resource
 	manager := ""
-	if f.request != nil {
-		res, manager = f.request.resource, f.request.manager
+	if f.write.Resource != nil {
+		res, manager = f.write.Resource, f.write.Manager
 		if res.Kind != api.KindOf(obj) {
 			res = nil
-		} else if name := f.request.subresource; name == resources.SubresourceScale || name == resources.SubresourceApproval {
+		} else if name := f.write.Subresource; name == resources.SubresourceScale || name == resources.SubresourceApproval {
 			sub = api.Subresource(name) // the store sees an update of the main resource, or of the status
 		}
-	} else if a, ok := f.server.cfg.Backend.(Attributor); ok {
-		manager = managerOfActor(a.Writer())
+	} else if f.Writer != nil {
+		manager = managerOfActor(f.Writer())
 	}
 	if res == nil {
-		res = f.server.resources.OfKind(api.KindOf(obj))
+		res = f.Resources.OfKind(api.KindOf(obj))
 	}
 	if res == nil || manager == "" {
 		return obj.GetManagedFields()
@@ -95,11 +139,12 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	key, remember := shapeOf(f.shape[:0], res, sub, manager, obj, old)
 	if remember {
 		f.shape = key
-		if entries, ok := f.known.known[string(key)]; ok {
+		if entries, ok := f.known.known[string(key)]; ok && !f.NoShortcuts {
+			f.Shortcuts++
 			return f.withTimes(slices.Clone(entries), base)
 		}
 	}
-	entries, err := f.owners(res, sub, manager, obj, old)
+	entries, err := f.Owners(res, sub, manager, obj, old)
 	if err != nil {
 		return nil // the schema of the kind cannot be used, or the object does not conform to it
 	}
@@ -117,8 +162,8 @@ func (f *fieldTracker) track(obj, old api.Object, sub api.Subresource) []metav1.
 	return entries
 }
 
-// owners returns the managedFields after a write. The entries that change have a time, the others have none.
-func (f *fieldTracker) owners(res *resources.Resource, sub api.Subresource, manager string, obj, old api.Object) ([]metav1.ManagedFieldsEntry, error) {
+// Owners returns the managedFields after a write. The entries that change have a time, the others have none.
+func (f *Tracker) Owners(res *resources.Resource, sub api.Subresource, manager string, obj, old api.Object) ([]metav1.ManagedFieldsEntry, error) {
 	fm, err := f.manager(res, string(sub))
 	if err != nil {
 		return nil, err
@@ -127,14 +172,14 @@ func (f *fieldTracker) owners(res *resources.Resource, sub api.Subresource, mana
 	if err != nil {
 		return nil, err
 	}
-	if old == nil && sub == api.Main && len(obj.GetManagedFields()) == 0 {
-		if entries, ok := f.created(res, updated, manager); ok {
+	if old == nil && sub == api.Main && len(obj.GetManagedFields()) == 0 && !f.NoShortcuts {
+		if entries, ok := f.Created(res, updated, manager); ok {
 			return entries, nil
 		}
 	}
-	live := f.empty(res)
+	live := f.Empty(res)
 	if old != nil {
-		if live, err = f.versioned(res, old, true); err != nil {
+		if live, err = f.Stored(res, old); err != nil {
 			return nil, err
 		}
 	}
@@ -147,9 +192,14 @@ func (f *fieldTracker) owners(res *resources.Resource, sub api.Subresource, mana
 	return result.(api.Object).GetManagedFields(), nil
 }
 
+// Stored returns a copy of a stored object in the Go type and the version of a resource. The copy shares what the field manager does not modify.
+func (f *Tracker) Stored(r *resources.Resource, obj api.Object) (runtime.Object, error) {
+	return f.versioned(r, obj, true)
+}
+
 // versioned returns a copy of an object in the Go type and the version of a resource. The copy shares what the field manager does not
 // modify. stored reports that the object does not change any more.
-func (f *fieldTracker) versioned(r *resources.Resource, obj api.Object, stored bool) (runtime.Object, error) {
+func (f *Tracker) versioned(r *resources.Resource, obj api.Object, stored bool) (runtime.Object, error) {
 	if r.Presented != nil {
 		typed, err := r.Presented(obj)
 		if err != nil {
@@ -174,7 +224,7 @@ func (f *fieldTracker) versioned(r *resources.Resource, obj api.Object, stored b
 		typed.GetObjectKind().SetGroupVersionKind(r.GVK())
 		return typed, err
 	}
-	obj, err := f.server.inVersion(r, obj)
+	obj, err := f.InVersion(r, obj)
 	if err != nil {
 		return nil, err
 	}
@@ -192,9 +242,9 @@ func shallowCopy(obj api.Object, gvk schema.GroupVersionKind) api.Object {
 	return typed
 }
 
-// empty returns an object that has no fields.
-func (f *fieldTracker) empty(r *resources.Resource) runtime.Object {
-	obj, _ := fieldTypes{f.server, r}.New(r.GVK())
+// Empty returns an object that has no fields.
+func (f *Tracker) Empty(r *resources.Resource) runtime.Object {
+	obj, _ := fieldTypes{f, r}.New(r.GVK())
 	return obj
 }
 
@@ -208,8 +258,8 @@ func forgetTimes(obj metav1.Object) {
 }
 
 // withTimes sets the times of entries: those that the field manager has set to now, the others as before.
-func (f *fieldTracker) withTimes(entries, before []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	now := metav1.NewTime(f.server.cfg.Backend.Now().UTC().Truncate(1e9))
+func (f *Tracker) withTimes(entries, before []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
+	now := metav1.NewTime(f.Now().UTC().Truncate(1e9))
 	for i := range entries {
 		e := &entries[i]
 		if e.Time != nil {
@@ -257,8 +307,8 @@ func seconds(t *metav1.Time) int64 {
 }
 
 // manager returns the field manager of a resource or a subresource.
-func (f *fieldTracker) manager(r *resources.Resource, sub string) (*managedfields.FieldManager, error) {
-	key, definition := managerKey{r, sub}, f.server.resources.Definition(r)
+func (f *Tracker) manager(r *resources.Resource, sub string) (*managedfields.FieldManager, error) {
+	key, definition := managerKey{r, sub}, f.Resources.Definition(r)
 	if known, ok := f.managers[key]; ok && known.definition == definition {
 		return known.FieldManager, nil
 	}
@@ -266,7 +316,7 @@ func (f *fieldTracker) manager(r *resources.Resource, sub string) (*managedfield
 	if err != nil {
 		return nil, err
 	}
-	types := fieldTypes{f.server, r}
+	types := fieldTypes{f, r}
 	create := managedfields.NewDefaultFieldManager
 	if r.Custom {
 		create = managedfields.NewDefaultCRDFieldManager

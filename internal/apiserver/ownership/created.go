@@ -1,4 +1,4 @@
-package apiserver
+package ownership
 
 import (
 	"time"
@@ -21,9 +21,9 @@ var unowned = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "resourceVersion"),
 )
 
-// created returns the managedFields of a new object that has none: its creator owns all of its fields. The field manager comes to the same result
+// Created returns the managedFields of a new object that has none: its creator owns all of its fields. The field manager comes to the same result
 // with more conversions. ok is false for kinds whose fields it must find out.
-func (f *fieldTracker) created(r *resources.Resource, obj runtime.Object, manager string) (entries []metav1.ManagedFieldsEntry, ok bool) {
+func (f *Tracker) Created(r *resources.Resource, obj runtime.Object, manager string) (entries []metav1.ManagedFieldsEntry, ok bool) {
 	if !r.Typed || r.Custom {
 		return nil, false
 	}
@@ -35,7 +35,7 @@ func (f *fieldTracker) created(r *resources.Resource, obj runtime.Object, manage
 	if err != nil {
 		return nil, false
 	}
-	nothing, err := converter.ObjectToTyped(f.empty(r), typed.AllowDuplicates)
+	nothing, err := converter.ObjectToTyped(f.Empty(r), typed.AllowDuplicates)
 	if err != nil {
 		return nil, false
 	}
@@ -54,7 +54,7 @@ func (f *fieldTracker) created(r *resources.Resource, obj runtime.Object, manage
 	if err != nil {
 		return nil, false
 	}
-	now := metav1.NewTime(f.server.cfg.Backend.Now().UTC().Truncate(time.Second))
+	now := metav1.NewTime(f.Now().UTC().Truncate(time.Second))
 	return []metav1.ManagedFieldsEntry{{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: r.GroupVersion().String(), Time: &now, FieldsType: "FieldsV1",
 		FieldsV1: &metav1.FieldsV1{Raw: data},
