@@ -38,8 +38,11 @@ func readFaultRule(words []string, f faultRule) (step, error) {
 			f.setWord(key)
 		case given && f.settings()[key] != nil:
 			err = f.settings()[key](value)
-		case given && !f.api && position > 0 || given:
+		case given:
 			err = fmt.Errorf("unknown setting %q: want one of actor, node, pod, error, lose, delay, restart, times, skip", key)
+		case f.hasEffect():
+			// Taken as an object, it would make a rule that never applies.
+			err = fmt.Errorf("unexpected argument %q: want the limit after the effect: once, times=N or skip=N", w)
 		default:
 			err = f.setPosition(position, w)
 			position++
@@ -47,6 +50,9 @@ func readFaultRule(words []string, f faultRule) (step, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if !f.hasEffect() {
+		return nil, errors.New("missing effect: want error=CODE, lose=CODE, delay=DURATION or crash")
 	}
 	if f.api && (f.match.Node != "" || f.pod != (api.Ref{})) {
 		return nil, errors.New("node= and pod= apply to backends only")
@@ -62,6 +68,9 @@ func readFaultRule(words []string, f faultRule) (step, error) {
 	}
 	return f.run, nil
 }
+
+// hasEffect reports whether the rule says what happens to a call.
+func (f *faultRule) hasEffect() bool { return f.err != nil || f.fault.Crash || f.fault.Delay > 0 }
 
 func (f *faultRule) setWord(word string) {
 	switch word {

@@ -10,15 +10,25 @@ import (
 	"github.com/volsim/volsim/internal/core/objname"
 )
 
-// invariants returns the invariants with these comma-separated names; "all" returns all.
 // allInvariants are those of all scripts, which do not change them.
 var allInvariants = check.All()
 
+// invariants returns the invariants with these comma-separated names; "all" returns all.
 func invariants(names string) ([]check.Invariant, error) {
 	if names == "all" {
 		return allInvariants, nil
 	}
-	return check.Named(strings.Split(names, ",")...)
+	var known []string
+	for _, i := range allInvariants {
+		known = append(known, i.Name)
+	}
+	picked := strings.Split(names, ",")
+	for _, name := range picked {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("unknown invariant %q: want all, or some of %s", name, strings.Join(known, ", "))
+		}
+	}
+	return check.Named(picked...)
 }
 
 // checkViolations returns the first new violation of an enforced invariant that no forced action explains.
