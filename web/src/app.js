@@ -1,5 +1,5 @@
 // The page. Its state is text: each future is a script, a seed and a moment.
-import { ask, ready, took } from "./simulator.js";
+import { ask, ready, onLoading, took } from "./simulator.js";
 import { createEditor } from "./editor.js";
 import { decode, duration, shortened } from "./run.js";
 import { drawTimeline } from "./timeline.js";
@@ -86,8 +86,8 @@ async function typed() {
 
 // turnTo makes a future the one that is edited.
 function turnTo(name) {
+  if (name !== active) futures[active].editor = editor.turn(futures[name].text, futures[name].editor);
   active = name;
-  editor.show(futures[name].text);
 }
 
 // load executes a text. Errors stay at their lines, and the last run stays in view.
@@ -254,6 +254,7 @@ async function activate(name) {
 async function closeTab() {
   const kept = names().find((n) => n !== active);
   const f = futures[kept];
+  turnTo(kept);
   delete futures.a;
   delete futures.b;
   active = "a";
@@ -551,7 +552,7 @@ document.addEventListener("keydown", (e) => {
 // Lessons.
 function drawLessons() {
   const select = $("open");
-  select.replaceChildren(new Option("An example", ""));
+  select.replaceChildren(new Option("An example", ""), new Option("A file…", "file"));
   for (const group of new Set(lessons.map((l) => l.group))) {
     const g = document.createElement("optgroup");
     g.label = group;
@@ -560,9 +561,10 @@ function drawLessons() {
   }
 }
 
-// open shows a lesson, or the example; first has the text, seed and moment of its future if they are others.
-async function open(id, first = {}) {
-  await choose(id);
+// open shows a lesson, or the example; first has the text, seed and moment of its future if they are others. own is a script of the user: its
+// question is asked.
+async function open(id, first = {}, own = "") {
+  await choose(id, own);
   pause();
   delete futures.b;
   futures.a = { seed: null };
@@ -573,16 +575,24 @@ async function open(id, first = {}) {
   delete before.b;
   $("difference").hidden = true;
   $("explanation").innerHTML = '<p class="dim">Select an object.</p>';
-  editor.view.scrollDOM.scrollTop = 0;
-  await load("a", first.text ?? lesson?.script ?? start, first.seed, first.tick);
+  const text = first.text ?? lesson?.script ?? start;
+  editor.turn(text);
+  $("right").scrollTop = 0;
+  await load("a", text, first.seed, first.tick);
   $("seed").value = current().seed ?? current().state.seed;
 }
 
-// choose shows the text of a lesson and its question.
-async function choose(id) {
-  const found = lessons.find((l) => l.id === id);
-  lesson = found ? { ...found, ...(await ask("lesson", { text: found.text })) } : null;
+// drawChoice shows in the menu what is open; a file is no entry of it.
+function drawChoice() {
   $("open").value = lesson?.id ?? "";
+  if (lesson && !lesson.id) $("open").selectedIndex = -1;
+}
+
+// choose shows the text of a lesson and its question.
+async function choose(id, own) {
+  const found = own ? { text: own } : lessons.find((l) => l.id === id);
+  lesson = found ? { ...found, ...(await ask("lesson", { text: found.text })) } : null;
+  drawChoice();
   $("lesson").hidden = !lesson;
   $("question").hidden = !lesson?.question;
   if (!lesson) return;
@@ -612,14 +622,28 @@ on("hint", () => inTurn(async () => {
   editor.select(added);
 }));
 
-$("open").onchange = () => inTurn(async () => {
+$("open").onchange = () => {
   const id = $("open").value;
-  if (!mayDiscard()) {
-    $("open").value = lesson?.id ?? "";
-    return;
-  }
+  if (id !== "file") return inTurn(() => openLesson(id));
+  drawChoice();
+  $("file").value = "";
+  $("file").click();
+};
+
+async function openLesson(id) {
+  if (!mayDiscard()) return drawChoice();
   history.pushState(null, "", id ? `#open=${id}` : "#");
   await enter();
+}
+
+// A file is a script, or manifests that a script of two lines applies.
+$("file").onchange = () => inTurn(async () => {
+  const file = $("file").files[0];
+  if (!file || !mayDiscard()) return;
+  const text = await file.text(), name = file.name.replace(/\s/g, "-");
+  history.pushState(null, "", "#");
+  shown = location.hash;
+  await open("", {}, /\.ya?ml$/.test(name) ? `apply -f ${name}\nsettle\n-- ${name} --\n${text}` : text);
 });
 addEventListener("beforeunload", (e) => unsaved && e.preventDefault());
 
@@ -705,7 +729,7 @@ $("dumpSteps").onkeydown = (e) => {
 
 // Links and files.
 on("share", () => inTurn(async () => {
-  const state = { v: 1, active, lesson: lesson?.id, chosen, futures: names().map((n) => ({ n, text: futures[n].text, seed: futures[n].seed, tick: futures[n].tick })) };
+  const state = { v: 1, active, lesson: lesson?.id, own: lesson && !lesson.id ? lesson.text : undefined, chosen, futures: names().map((n) => ({ n, text: futures[n].text, seed: futures[n].seed, tick: futures[n].tick })) };
   history.replaceState(null, "", "#s=" + await encode(state));
   shown = location.hash;
   unsaved = false;
@@ -718,10 +742,10 @@ on("share", () => inTurn(async () => {
 }));
 
 async function restore(state) {
-  await open(state.lesson, state.futures[0]);
+  await open(state.lesson, state.futures[0], state.own);
   chosen = state.chosen ?? "";
   for (const f of state.futures.slice(1)) await load(f.n, f.text, f.seed, f.tick);
-  active = state.active in futures ? state.active : "a";
+  turnTo(state.active in futures ? state.active : "a");
   $("seed").value = current().seed ?? current().state.seed;
   await compare();
   await show();
@@ -773,13 +797,17 @@ new ResizeObserver(() => document.documentElement.style.setProperty("--timeHeigh
 addEventListener("resize", () => current()?.run && drawLanes());
 
 async function begin() {
-  lessons = await (await fetch("lessons.json")).json();
+  onLoading((text) => { $("loading").textContent = text; });
+  const response = await fetch("lessons.json");
+  if (!response.ok) throw new Error(`load lessons.json: ${response.status} ${response.statusText}`);
+  lessons = await response.json();
   drawLessons();
   futures.a = { text: start, seed: null };
   editor.show(start);
   await ready;
   await enter();
   $("main").inert = false;
+  $("loading").hidden = true;
   page.firstPicture = performance.now() - started;
   if ("serviceWorker" in navigator) await navigator.serviceWorker.register("sw.js");
 }
@@ -787,4 +815,7 @@ async function begin() {
 // page is for tests: what is shown, and how long it took.
 const page = { ask, took, idle: async () => { do { await busy; await new Promise((r) => setTimeout(r, explaining === null ? 0 : 50)); await busy; } while (explaining !== null); }, state: () => ({ active, chosen, futures: names(), tick: current().tick, end: end(current()), text: current().text, seed: current().seed, problems: current().problems, failures: current().state.failures }), editor, firstPicture: 0 };
 window.playground = page;
-busy = begin().catch((err) => say(err.message, true));
+busy = begin().catch((err) => {
+  $("loading").textContent = `The page does not start: ${err.message}. Reload it to try again.`;
+  $("loading").className = "bad";
+});

@@ -116,6 +116,14 @@ export function createEditor(parent, change, complete) {
       quiet = false;
       return { from, to: text.length - end };
     },
+    // turn shows another text, and returns what is known about the one that was shown: what can be undone in it. known is such a value of an
+    // earlier call for the other text, if there was one.
+    turn(text, known) {
+      const left = view.state;
+      view.setState(known ?? state(text));
+      this.show(text);
+      return left;
+    },
     // select selects a part of the text, and scrolls to it.
     select({ from, to }) {
       view.dispatch({ selection: { anchor: to, head: from }, effects: EditorView.scrollIntoView(from, { y: "start", yMargin: 40 }) });

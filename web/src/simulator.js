@@ -6,10 +6,15 @@ let last = 0;
 // took has the milliseconds of the last call of each method, in the worker.
 export const took = {};
 
-let begin, fail;
+let begin, fail, loading = () => {};
 export const ready = new Promise((resolve, reject) => { begin = resolve; fail = reject; });
 
-worker.onmessage = ({ data: { id, answer, problem, took: ms } }) => {
+// onLoading calls a function with how much of the simulator is loaded, in words.
+export function onLoading(report) { loading = report; }
+
+worker.onerror = (e) => fail(new Error(e.message || "worker.js does not load"));
+worker.onmessage = ({ data: { id, loaded, answer, problem, took: ms } }) => {
+  if (loaded) return loading(loaded);
   if (id === 0) return problem ? fail(new Error(problem)) : begin();
   const { resolve, reject, method } = waiting.get(id);
   waiting.delete(id);

@@ -1,8 +1,13 @@
-// A small renderer for the Markdown of the lessons: headings, paragraphs, lists, code, links and tables as text.
+// A small renderer for the Markdown of the lessons: headings, paragraphs, lists and code. A link to a known problem opens it here; of other
+// links the text remains.
 const escaped = (s) => s.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const inline = (s) => escaped(s)
   .replace(/`([^`]+)`/g, "<code>$1</code>").replace(/\*\*([^*]+)\*\*/g, "<strong>$1</strong>")
-  .replace(/\[([^\]]+)\]\([^)]*\)/g, "<em>$1</em>");
+  .replace(/\[([^\]]+)\]\(([^)]*)\)/g, (_, text, to) => {
+    const problem = /problems\/(.+)\.txtar$/.exec(to);
+    if (problem) return `<a href="#open=${problem[1]}">${text}</a>`;
+    return /\.\w+$/.test(text) ? `<code>${text}</code>` : text;
+  });
 
 export function markdown(source) {
   const out = [];
@@ -20,7 +25,8 @@ export function markdown(source) {
     } else if (code) out.push(escaped(line) + "\n");
     else if (/^#+ /.test(line)) {
       flush(); endList();
-      out.push(`<h3>${inline(line.replace(/^#+ /, ""))}</h3>`);
+      const level = line.startsWith("# ") ? "h2" : "h3";
+      out.push(`<${level}>${inline(line.replace(/^#+ /, ""))}</${level}>`);
     } else if (/^- /.test(line)) {
       flush();
       if (!list) out.push("<ul>");

@@ -16,23 +16,45 @@ function decompressed(body) {
   }));
 }
 
+// counted returns a stream that reports each megabyte that passes.
+function counted(body, total) {
+  let loaded = 0, reported = 0;
+  const megabytes = (n) => (n / 1e6).toFixed(1);
+  return body.pipeThrough(new TransformStream({
+    transform(chunk, controller) {
+      loaded += chunk.length;
+      if (Math.floor(loaded / 1e6) > reported) {
+        reported = Math.floor(loaded / 1e6);
+        postMessage({ loaded: `Loading the simulator: ${megabytes(loaded)}${total >= loaded ? ` of ${megabytes(total)}` : ""} MB` });
+      }
+      controller.enqueue(chunk);
+    },
+  }));
+}
+
 async function start() {
+  if (typeof WebAssembly !== "object") throw "this browser has no WebAssembly, or it is switched off";
   const response = await fetch("volsim.wasm.zst");
   if (!response.ok) throw new Error(`load volsim.wasm.zst: ${response.status} ${response.statusText}`);
   const go = new self.Go();
-  const wasm = new Response(decompressed(response.body), { headers: { "Content-Type": "application/wasm" } });
+  const wasm = new Response(decompressed(counted(response.body, +response.headers.get("Content-Length"))), { headers: { "Content-Type": "application/wasm" } });
   const { instance } = await WebAssembly.instantiateStreaming(wasm, go.importObject);
   go.run(instance);
   await ready;
   postMessage({ id: 0, answer: "ready" });
 }
 
-const started = start().catch((err) => postMessage({ id: 0, problem: String(err) }));
+const started = start().catch((err) => postMessage({ id: 0, problem: err.message ?? err }));
 
 onmessage = async ({ data: { id, method, args } }) => {
   await started;
   const before = performance.now();
-  const [answer, problem] = self.volsim(method, JSON.stringify(args ?? {}));
+  let answer, problem;
+  try {
+    [answer, problem] = self.volsim(method, JSON.stringify(args ?? {}));
+  } catch {
+    problem = "The simulator has ended, for example because the run needs too much memory. Copy your text, and reload the page.";
+  }
   const took = performance.now() - before;
   postMessage(problem ? { id, problem, took } : { id, answer: JSON.parse(answer), took });
 };
