@@ -29,6 +29,7 @@ import (
 	"github.com/volsim/volsim/internal/apiserver"
 	"github.com/volsim/volsim/internal/apiserver/clock"
 	"github.com/volsim/volsim/internal/apiserver/httpconn"
+	"github.com/volsim/volsim/internal/apiserver/policytypes"
 	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/gates"
@@ -199,7 +200,7 @@ func followPolicies(c *volsim.Cluster) { apiserver.FollowPolicies(internals.Engi
 // addStandard is script.Options.Standard.
 func addStandard(c *volsim.Cluster, names []string) error {
 	for _, name := range names {
-		ctl, ok := standard.New(name, apiserver.TypeChecker(internals.Engine(c)))
+		ctl, ok := standard.New(name, policytypes.Checker(internals.Engine(c)))
 		if !ok {
 			return fmt.Errorf("unknown component %q: want one of %s", name, strings.Join(standard.Names(), ", "))
 		}

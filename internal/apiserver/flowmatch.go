@@ -11,6 +11,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/auth"
+	"github.com/volsim/volsim/internal/apiserver/columns"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -67,7 +68,7 @@ var administrator = &authenticationv1.UserInfo{Groups: auth.AdministratorGroups}
 func (s *Server) readFlows() {
 	c := &s.flows
 	c.schemas, c.flows, c.admin, c.stale = nil, nil, nil, false
-	for _, obj := range inTableOrder(kinds.FlowSchema, s.store.List(kinds.FlowSchema)) {
+	for _, obj := range columns.InOrder(kinds.FlowSchema, s.store.List(kinds.FlowSchema)) {
 		schema := plain.Shared[*flowcontrolv1.FlowSchema](obj.(*plain.Object))
 		level, err := s.store.Get(kinds.PriorityLevel, api.Key("", schema.Spec.PriorityLevelConfiguration.Name))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/auth"
+	"github.com/volsim/volsim/internal/apiserver/objectjson"
 )
 
 // review answers a review.
@@ -26,7 +27,7 @@ func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, err
 	}
 	s.ownReview(r, obj.(api.Object))
 	obj = s.auth.AnswerReview(obj.(api.Object), r.userInfo())
-	data, err := encodeObject(obj, r.resource.GVK())
+	data, err := objectjson.Encode(obj, r.resource.GVK())
 	return data, http.StatusCreated, err
 }
 

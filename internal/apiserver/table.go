@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -18,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/apiserver/openapi"
+	"github.com/volsim/volsim/internal/apiserver/columns"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -84,19 +82,19 @@ func tableOptions(r *request) (metav1.TableOptions, error) {
 
 // table returns the JSON of a Table.
 func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opts metav1.TableOptions) ([]byte, error) {
-	columns := columnsOf(r.resource.Kind)
+	shown := columns.Of(r.resource.Kind)
 	if v := s.resources.Definition(r.resource); v != nil {
-		columns = kubectl.CustomColumns(r.resource.Kind, v.Columns)
+		shown = kubectl.CustomColumns(r.resource.Kind, v.Columns)
 	}
 	table := metav1.Table{
 		TypeMeta: metav1.TypeMeta{Kind: "Table", APIVersion: r.format.as.GroupVersion().String()}, ListMeta: list, Rows: []metav1.TableRow{},
 	}
 	if !opts.NoHeaders { // API-488
-		table.ColumnDefinitions = definitions(columns)
+		table.ColumnDefinitions = columns.Definitions(shown)
 	}
-	for _, obj := range inTableOrder(r.resource.Kind, items) {
-		row := metav1.TableRow{Conditions: rowConditions(obj)}
-		for _, c := range columns {
+	for _, obj := range columns.InOrder(r.resource.Kind, items) {
+		row := metav1.TableRow{Conditions: columns.Conditions(obj)}
+		for _, c := range shown {
 			row.Cells = append(row.Cells, c.Cell(obj, s.cfg.Backend.Now()))
 		}
 		if r.resource.Kind == "IPAddress.networking.k8s.io" { // API-568: a cell without a column
@@ -116,41 +114,6 @@ func (s *Server) table(r *request, items []api.Object, list metav1.ListMeta, opt
 		table.Rows = append(table.Rows, row)
 	}
 	return json.Marshal(table)
-}
-
-// definitions describes the columns of a table.
-func definitions(columns []kubectl.Column) []metav1.TableColumnDefinition {
-	defs := make([]metav1.TableColumnDefinition, len(columns))
-	for i, c := range columns {
-		defs[i] = metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Description}
-		if c.Field != nil {
-			defs[i].Description = openapi.FieldDocs(reflect.TypeOf(c.Field))[c.FieldName]
-		}
-		if c.Wide {
-			defs[i].Priority = 1
-		}
-	}
-	return defs
-}
-
-// rowConditions marks the rows of pods that have ended.
-func rowConditions(obj api.Object) []metav1.TableRowCondition {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil
-	}
-	message := ""
-	switch pod.Status.Phase {
-	case corev1.PodSucceeded:
-		message = "The pod has completed successfully."
-	case corev1.PodFailed:
-		message = "The pod failed."
-	default:
-		return nil
-	}
-	return []metav1.TableRowCondition{{
-		Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(pod.Status.Phase), Message: message,
-	}}
 }
 
 // partial returns the metadata of an object.

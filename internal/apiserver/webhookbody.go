@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/objectjson"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -23,7 +24,7 @@ func reviewBody[T api.Object](r *request, res *resources.Resource, name string, 
 	if err != nil {
 		return obj, err
 	}
-	data, err := encodeObject(reviewed, res.GVK())
+	data, err := objectjson.Encode(reviewed, res.GVK())
 	if err != nil {
 		return obj, err
 	}
@@ -32,7 +33,7 @@ func reviewBody[T api.Object](r *request, res *resources.Resource, name string, 
 
 // mutateBody lets webhooks change a body.
 func (q *reviews) mutateBody(a *attributes, obj api.Object, old []byte) (api.Object, error) {
-	data, err := encodeObject(obj, a.body.GVK())
+	data, err := objectjson.Encode(obj, a.body.GVK())
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +42,7 @@ func (q *reviews) mutateBody(a *attributes, obj api.Object, old []byte) (api.Obj
 	if err != nil || !changed {
 		return result, err
 	}
-	if data, err = encodeObject(result, a.body.GVK()); err != nil {
+	if data, err = objectjson.Encode(result, a.body.GVK()); err != nil {
 		return nil, err
 	}
 	result, _, err = q.mutate(a, data, old, true, result, read)
@@ -65,7 +66,7 @@ func (q *reviews) validateScale(w store.Write) error {
 	for i, obj := range []api.Object{w.Object, w.Old} {
 		scale, err := q.server.scaleOf(q.request.resource, obj.(*plain.Object))
 		if err == nil {
-			data[i], err = encodeObject(scale, scaleBody.GVK())
+			data[i], err = objectjson.Encode(scale, scaleBody.GVK())
 		}
 		if err != nil {
 			return err
@@ -79,7 +80,7 @@ func (r *request) reviewScale(scale, old *autoscalingv1.Scale) (*autoscalingv1.S
 	if r.reviews == nil {
 		return scale, nil
 	}
-	before, err := encodeObject(old, scaleBody.GVK())
+	before, err := objectjson.Encode(old, scaleBody.GVK())
 	if err != nil {
 		return nil, err
 	}

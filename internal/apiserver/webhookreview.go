@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/objectjson"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/apiserver/webhooks"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -148,7 +149,7 @@ func (s *Server) encodeUncached(r *resources.Resource, obj api.Object) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	return encodeObject(value, r.GVK())
+	return objectjson.Encode(value, r.GVK())
 }
 
 // read decodes an object that a webhook has changed, and sets its defaults. It returns its JSON before that, too.
@@ -161,7 +162,7 @@ func (q *reviews) read(res *resources.Resource, data []byte, setDefaults func(ap
 	if !ok || given.GetObjectKind().GroupVersionKind() != res.GVK() && !given.GetObjectKind().GroupVersionKind().Empty() {
 		return nil, nil, fmt.Errorf("converting %T to %s: unknown conversion", decoded, res.KindName)
 	}
-	before, err := encodeObject(given, res.GVK())
+	before, err := objectjson.Encode(given, res.GVK())
 	if err != nil {
 		return nil, nil, err
 	}

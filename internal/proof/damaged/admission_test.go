@@ -14,6 +14,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/policytypes"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/tools/standard"
@@ -65,7 +66,7 @@ func reviewed(t *testing.T) *volsim.Cluster {
 	e := internals.Engine(c)
 	apiserver.FollowPolicies(e)
 	for _, name := range standard.Names() {
-		ctl, ok := standard.New(name, apiserver.TypeChecker(e))
+		ctl, ok := standard.New(name, policytypes.Checker(e))
 		require.True(t, ok, name)
 		require.NoError(t, c.AddController(ctl))
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/internal/apiserver"
+	"github.com/volsim/volsim/internal/apiserver/policytypes"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/tools/standard"
 )
@@ -19,7 +19,7 @@ func TestPolicyStatus(t *testing.T) {
 	c, err := volsim.New(volsim.Config{StrictNamespaces: true})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
-	ctl, ok := standard.New(standard.PolicyStatus, apiserver.TypeChecker(internals.Engine(c)))
+	ctl, ok := standard.New(standard.PolicyStatus, policytypes.Checker(internals.Engine(c)))
 	require.True(t, ok)
 	require.NoError(t, c.AddController(ctl))
 	rule := func(group, version string, resources ...string) []admissionregistrationv1.NamedRuleWithOperations {

@@ -1,4 +1,4 @@
-package apiserver
+package objectjson
 
 import (
 	"encoding/json"

@@ -1,4 +1,5 @@
-package apiserver
+// Package policytypes finds expressions of admission policies that are wrong for the types of their objects.
+package policytypes
 
 import (
 	"cmp"
@@ -32,8 +33,8 @@ import (
 // maxCheckedTypes is how many types one rule is checked with.
 const maxCheckedTypes = 10
 
-// TypeChecker returns a function that returns what is wrong with the types in the expressions of a policy of a cluster.
-func TypeChecker(e *engine.Engine) func(*admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
+// Checker returns a function that returns what is wrong with the types in the expressions of a policy of a cluster.
+func Checker(e *engine.Engine) func(*admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
 	var c *typeChecker
 	return func(policy *admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
 		if c == nil {

@@ -1,30 +1,14 @@
-package apiserver
+package columns
 
 import (
-	"cmp"
-	"slices"
-	"strings"
 	"time"
 
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
-
-// columnsOf returns the columns of a kind (API-523).
-func columnsOf(kind api.Kind) []kubectl.Column {
-	columns := kubectl.Columns(kind)
-	switch kind {
-	case kinds.FlowSchema:
-		return flowSchemaColumns(columns[0], columns[1])
-	case kinds.PriorityLevel:
-		return priorityLevelColumns(columns[0], columns[1])
-	}
-	return columns
-}
 
 // columnOf is a column that the documentation of a field describes.
 func columnOf[T api.Object](name string, source any, field string, cell func(T) any) kubectl.Column {
@@ -85,17 +69,4 @@ func priorityLevelColumns(name, age kubectl.Column) []kubectl.Column {
 		queue("QueueLengthLimit", "queueLengthLimit", func(q *flowcontrolv1.QueuingConfiguration) int32 { return q.QueueLengthLimit }),
 		age,
 	}
-}
-
-// inTableOrder returns the objects of a kind in the order of a table: FlowSchemas as they are tried (API-523).
-func inTableOrder(kind api.Kind, items []api.Object) []api.Object {
-	if kind != kinds.FlowSchema {
-		return items
-	}
-	items = slices.Clone(items)
-	slices.SortStableFunc(items, func(a, b api.Object) int {
-		x, y := plain.Shared[*flowcontrolv1.FlowSchema](a.(*plain.Object)), plain.Shared[*flowcontrolv1.FlowSchema](b.(*plain.Object))
-		return cmp.Or(cmp.Compare(x.Spec.MatchingPrecedence, y.Spec.MatchingPrecedence), strings.Compare(x.Name, y.Name))
-	})
-	return items
 }
