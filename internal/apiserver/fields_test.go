@@ -146,6 +146,41 @@ func TestScaledUnowned(t *testing.T) {
 		`{"manager":"test","operation":"Update","apiVersion":"apps/v1","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"}`, "API-572")
 }
 
+// TestScaledVersions: a scale in one version keeps the owners who wrote in another (API-572).
+func TestScaledVersions(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	const scales = `"subresources":{"scale":{"specReplicasPath":".spec.n","statusReplicasPath":".status.n"}}`
+	f.must("POST "+definitions, definitionOf(version("v1", true, anything, scales), version("v2", false, anything, scales)))
+	f.must("POST "+widgetList+"?fieldManager=one", widget("w", "", `"spec":{"n":1,"mode":"x"}`))
+	f.must("PATCH /apis/example.com/v2/namespaces/default/widgets/w/scale?fieldManager=two", `{"spec":{"replicas":3}}`, mergePatch)
+	got := f.must("GET "+widgetList+"/w", "")
+	require.Contains(t, got, `"apiVersion":"example.com/v1","time":"2026-01-01T00:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{".":{},"f:mode":{}}}`, "API-572")
+	require.Contains(t, got, `"apiVersion":"example.com/v2","fieldsType":"FieldsV1","fieldsV1":{"f:spec":{"f:n":{}}},"subresource":"scale"`, "API-572")
+}
+
+// TestScalesAndAutoscalers: owners of scales and of autoscalers, which have the same group and version, do not disturb each other.
+func TestScalesAndAutoscalers(t *testing.T) {
+	const autoscalers = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers"
+	scale := func(f *fixture) {
+		f.must("PATCH /apis/apps/v1/namespaces/default/replicasets/r/scale", `{"spec":{"replicas":3}}`, mergePatch)
+	}
+	autoscale := func(f *fixture) {
+		f.must("PATCH "+autoscalers+"/a?fieldManager=one", `{"apiVersion":"autoscaling/v1","kind":"HorizontalPodAutoscaler","metadata":{"name":"a"},
+			"spec":{"maxReplicas":5,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"r"}}}`, applyType)
+	}
+	for name, order := range map[string][]func(*fixture){"scale first": {scale, autoscale}, "autoscaler first": {autoscale, scale}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixtureWith(t, apiserver.Config{})
+			f.must("POST /apis/apps/v1/namespaces/default/replicasets", replicaSet)
+			for _, write := range order {
+				write(f)
+			}
+			require.Contains(t, f.must("GET /apis/apps/v1/namespaces/default/replicasets/r", ""), `"subresource":"scale"`)
+			require.Len(t, f.managers(autoscalers+"/a"), 1)
+		})
+	}
+}
+
 // TestScaledBy: the manager that scales an object has no time, as on kube-apiserver (internal/proof/apiserver).
 func TestScaledBy(t *testing.T) {
 	f := newFixtureWith(t, apiserver.Config{})

@@ -206,6 +206,16 @@ func TestMutatingPoliciesOfPods(t *testing.T) {
 	require.Contains(t, got, "may not mutate atomic arrays, maps or structs: .spec.containers[0].args, .spec.containers[0].command", "API-428")
 }
 
+// TestMutatingPoliciesOfScales: a policy that applies fields to a scale fails, because the group of Scale has no schema for it (API-428).
+func TestMutatingPoliciesOfScales(t *testing.T) {
+	f := newFixture(t)
+	f.mutates(`"mutations":[`+applies("Object{spec: Object.spec{replicas: 5}}")+`],"matchConstraints":{"resourceRules":[{"operations":["UPDATE"],`+
+		`"apiGroups":["apps"],"apiVersions":["v1"],"resources":["replicasets/scale"]}]}`, "")
+	f.must("POST /apis/apps/v1/namespaces/default/replicasets", replicaSet)
+	_, got := f.request("PATCH /apis/apps/v1/namespaces/default/replicasets/r/scale", `{"spec":{"replicas":3}}`, mergePatch)
+	require.Contains(t, got, "failed to convert patch object to typed object: no corresponding type for autoscaling/v1, Kind=Scale", "API-428")
+}
+
 // TestPoliciesOfControllers: what a simulated controller creates goes through policies, without a network (API-429).
 func TestPoliciesOfControllers(t *testing.T) {
 	f := newFixture(t)

@@ -136,17 +136,23 @@ func (s *Server) ownersOfScale(manager string, scale, old *autoscalingv1.Scale) 
 
 // scaleManagers converts the managedFields of an object to those of its scale, and back.
 func (s *Server) scaleManagers(res *resources.Resource, live api.Object) (*managedfields.ScaleHandler, error) {
-	at, _ := s.resources.ScalePaths(res)
-	steps := make([]any, len(at.Spec))
-	for i, name := range at.Spec {
-		steps[i] = name
+	mappings := managedfields.ResourcePathMappings{}
+	for _, version := range s.resources.All() {
+		if version.Kind != res.Kind {
+			continue
+		}
+		at, _ := s.resources.ScalePaths(version)
+		steps := make([]any, len(at.Spec))
+		for i, name := range at.Spec {
+			steps[i] = name
+		}
+		path, err := fieldpath.MakePath(steps...)
+		if err != nil {
+			return nil, err
+		}
+		mappings[version.GroupVersion().String()] = path
 	}
-	path, err := fieldpath.MakePath(steps...)
-	if err != nil {
-		return nil, err
-	}
-	version := res.GroupVersion()
-	return managedfields.NewScaleHandler(live.GetManagedFields(), version, managedfields.ResourcePathMappings{version.String(): path}), nil
+	return managedfields.NewScaleHandler(live.GetManagedFields(), res.GroupVersion(), mappings), nil
 }
 
 // changeScale stores the replicas of a changed scale.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -18,6 +20,10 @@ import (
 // Merge merges fields into the fields of an object of a resource, as the schema of its kind says. Ownership plays no role.
 func (f *Tracker) Merge(r *resources.Resource, live, fields map[string]any) (map[string]any, error) {
 	types, err := f.typeConverter(r)
+	if r == resources.Scales {
+		// API-428: a policy finds the type of an object in the document of its own group, and that of autoscaling has no Scale.
+		types, err = f.documented(autoscalingv1.SchemeGroupVersion, autoscalingv2.SchemeGroupVersion)
+	}
 	if err != nil {
 		return nil, err
 	}

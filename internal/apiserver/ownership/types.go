@@ -31,16 +31,19 @@ func (f *Tracker) typeConverter(r *resources.Resource) (managedfields.TypeConver
 	case !r.Typed && r.Kind != resources.DefinitionKind:
 		return managedfields.NewDeducedTypeConverter(), nil
 	}
-	if known, ok := f.types[r.GroupVersion()]; ok {
+	switch {
+	case r == resources.Scales:
+		return f.documented(appsv1.SchemeGroupVersion) // its document has the type of the subresource
+	case r.Kind == kinds.Autoscaler:
+		return f.documented(autoscalingv1.SchemeGroupVersion, autoscalingv2.SchemeGroupVersion) // a manager may have used either
+	}
+	return f.documented(r.GroupVersion())
+}
+
+// documented returns the types in the OpenAPI documents of a group in some versions. The first of them decides which these are.
+func (f *Tracker) documented(versions ...schema.GroupVersion) (managedfields.TypeConverter, error) {
+	if known, ok := f.types[versions[0]]; ok {
 		return known, nil
-	}
-	gv := r.GroupVersion()
-	if r == resources.Scales {
-		gv = appsv1.SchemeGroupVersion // its document has the type of the subresource
-	}
-	versions := []schema.GroupVersion{gv}
-	if r.Kind == kinds.Autoscaler {
-		versions = []schema.GroupVersion{autoscalingv1.SchemeGroupVersion, autoscalingv2.SchemeGroupVersion} // a manager may have used either
 	}
 	var document struct {
 		Components struct {
@@ -60,8 +63,8 @@ func (f *Tracker) typeConverter(r *resources.Resource) (managedfields.TypeConver
 	if err != nil {
 		return nil, err
 	}
-	f.types[r.GroupVersion()] = &goTypes{TypeConverter: converter, known: map[schema.GroupVersionKind]typed.ParseableType{}}
-	return f.types[r.GroupVersion()], nil
+	f.types[versions[0]] = &goTypes{TypeConverter: converter, known: map[schema.GroupVersionKind]typed.ParseableType{}}
+	return f.types[versions[0]], nil
 }
 
 // goTypes converts objects for the field manager. An object of a Go type conforms to the schema, which was made from that type, so it is not
