@@ -444,7 +444,8 @@ func TestBodyLimit(t *testing.T) {
 func TestContentStatus(t *testing.T) {
 	f := newFixture(t)
 	const contents = "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
-	const content = `{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotContent","metadata":{"name":"c"},"spec":{"driver":"d"}`
+	const content = `{"apiVersion":"snapshot.storage.k8s.io/v1","kind":"VolumeSnapshotContent","metadata":{"name":"c"},"spec":{"driver":"d","deletionPolicy":"Delete",
+		"source":{"snapshotHandle":"s"},"volumeSnapshotRef":{"name":"s","namespace":"default"}}`
 	f.must("POST "+contents, content+"}")
 	patch := func(text string) string {
 		return f.must("PATCH "+contents+"/c/status", text, "Content-Type: application/json-patch+json")

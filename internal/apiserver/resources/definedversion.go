@@ -22,7 +22,7 @@ const DefinitionKind api.Kind = "CustomResourceDefinition.apiextensions.k8s.io"
 
 // DefinedVersion describes one version of a kind, as its CustomResourceDefinition declares it.
 type DefinedVersion struct {
-	version   string // resourceVersion of the definition
+	version   string // resourceVersion of the definition; "" if it is not stored
 	Schema    definition.Schema
 	validator *validate.SchemaValidator // nil without a schema
 	// statusValidator is that of the status alone; nil if the schema does not have it.
@@ -50,8 +50,8 @@ type conversionClient struct {
 }
 
 // readDefinedVersion reads one version of a definition. One that cannot be read has no schema.
-func readDefinedVersion(obj api.Object, name string) *DefinedVersion {
-	v := &DefinedVersion{version: obj.GetResourceVersion()}
+func readDefinedVersion(obj *plain.Object, name string) *DefinedVersion {
+	v := &DefinedVersion{version: obj.ResourceVersion}
 	var declared struct {
 		Spec struct {
 			Group string `json:"group"`
@@ -83,7 +83,7 @@ func readDefinedVersion(obj api.Object, name string) *DefinedVersion {
 			} `json:"versions"`
 		} `json:"spec"`
 	}
-	data, err := json.Marshal(obj.(*plain.Object).Content())
+	data, err := json.Marshal(obj.Content())
 	if err == nil {
 		err = json.Unmarshal(data, &declared)
 	}
@@ -92,7 +92,7 @@ func readDefinedVersion(obj api.Object, name string) *DefinedVersion {
 	}
 	if c := declared.Spec.Conversion; c.Strategy == string(apiextensions.WebhookConverter) && c.Webhook != nil {
 		v.conversion = &Conversion{
-			Definition: obj.GetName(), kind: schema.GroupKind{Group: declared.Spec.Group, Kind: declared.Spec.Names.Kind},
+			Definition: obj.Name, kind: schema.GroupKind{Group: declared.Spec.Group, Kind: declared.Spec.Names.Kind},
 			Client: c.Webhook.ClientConfig, ReviewVersions: c.Webhook.Versions, Schemas: map[string]definition.Schema{},
 		}
 	}

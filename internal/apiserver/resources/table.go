@@ -11,7 +11,9 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/snapshotdefinitions"
 	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -30,7 +32,7 @@ func NewTable(s *store.Store) *Table {
 		custom: map[schema.GroupVersionResource]*Resource{}}
 	for _, r := range t.Builtin {
 		t.byName[r.GroupVersionResource] = r
-		if r.Presented == nil {
+		if r.Presented == nil && t.ByKind[r.Kind] == nil {
 			t.ByKind[r.Kind] = r
 		}
 	}
@@ -108,15 +110,24 @@ func (t *Table) Definition(r *Resource) *DefinedVersion {
 	if !r.Custom {
 		return nil
 	}
-	obj, err := t.store.Get(DefinitionKind, api.Key("", r.Resource+"."+r.Group))
-	if err != nil {
-		return nil // a kind that needs no definition
+	declared := t.declared(r)
+	if declared == nil {
+		return nil
 	}
-	if known := r.definition; known != nil && known.version == obj.GetResourceVersion() {
+	if known := r.definition; known != nil && known.version == declared.ResourceVersion {
 		return known
 	}
-	r.definition = readDefinedVersion(obj, r.Version)
+	r.definition = readDefinedVersion(declared, r.Version)
 	return r.definition
+}
+
+// declared returns the CustomResourceDefinition of a resource, or nil. The kinds of snapshots have one that is not stored (API-578).
+func (t *Table) declared(r *Resource) *plain.Object {
+	name := r.Resource + "." + r.Group
+	if stored, err := t.store.Get(DefinitionKind, api.Key("", name)); err == nil {
+		return stored.(*plain.Object)
+	}
+	return snapshotdefinitions.Of(name)
 }
 
 // ConversionOf returns how the objects of a resource are converted, nil if their versions differ in the name only.
@@ -153,8 +164,15 @@ func builtinResources() []*Resource {
 		}
 		r.complete()
 		list = append(list, r)
-		if r.Kind == kinds.Autoscaler {
+		switch {
+		case r.Kind == kinds.Autoscaler:
 			list = append(list, newAutoscalers(r))
+		case kind.Custom && len(kind.Versions) > 1:
+			for _, version := range kind.Versions[1:] {
+				other := newResource(kind, version)
+				other.complete()
+				list = append(list, other)
+			}
 		}
 	}
 	list = append(list, newReviews()...)
