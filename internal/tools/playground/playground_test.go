@@ -162,6 +162,17 @@ func TestProblems(t *testing.T) {
 	for i, line := range []int{1, 2, 4} {
 		require.Equal(t, line, problems[i].Line, problems[i].Text)
 	}
+	for text, want := range map[string]string{
+		"":                 "the script has no commands",
+		"# a comment\n":    "the script has no commands",
+		"kubectl get po\n": "unknown command kubectl",
+		"config server=true\nrequest GET /version\n": "server=true",
+	} {
+		problems = ask[loaded](t, s, "load", map[string]any{"run": "a", "text": text}).Problems
+		require.Len(t, problems, 1, text)
+		require.Equal(t, 1, problems[0].Line, text)
+		require.Contains(t, problems[0].Text, want)
+	}
 	manifest := "apply -f x.yaml\n-- x.yaml --\napiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: a}\nspec:\n  storageClas: fast\n"
 	problems = ask[[]script.Problem](t, s, "check", map[string]any{"text": manifest})
 	require.Len(t, problems, 1)

@@ -253,7 +253,11 @@ func (s *Server) load(a loadArgs) (any, error) {
 	r, err := newRun("playground.txtar", a.Text, a.Seed)
 	if err != nil {
 		if at := new(script.Error); errors.As(err, &at) {
-			return loadAnswer{Problems: script.Problems([]byte(a.Text))}, nil
+			problems := script.Problems([]byte(a.Text))
+			if len(problems) == 0 { // what begins a run refuses more than Parse
+				problems = []script.Problem{script.ProblemOf([]byte(a.Text), err)}
+			}
+			return loadAnswer{Problems: problems}, nil
 		}
 		return nil, err
 	}

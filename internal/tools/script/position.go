@@ -31,7 +31,7 @@ func Problems(data []byte) []Problem {
 		}
 		p := ProblemOf(bytes.Join(lines, nil), err)
 		all = append(all, p)
-		if p.Line < 1 || p.Line > len(lines) || len(bytes.TrimSpace(lines[p.Line-1])) == 0 || inFiles(data, p.Line) {
+		if p.Text == errNoCommands.Error() || p.Line < 1 || p.Line > len(lines) || len(bytes.TrimSpace(lines[p.Line-1])) == 0 || inFiles(data, p.Line) {
 			break
 		}
 		lines[p.Line-1] = []byte("#\n")
