@@ -25,7 +25,7 @@ export function drawTimeline(parent, run, times, tick, chosen, select) {
   const shown = run.lanes.filter((l) => l.bars.some((b) => b.phase) || ["Pod", "PersistentVolumeClaim", "PersistentVolume", "VolumeAttachment", "Node", "Storage", "Component"].includes(l.kind) || l.marks.some((m) => m.type === "fault"));
   shown.sort((a, b) => ((order.indexOf(a.kind) + 99) % 99) - ((order.indexOf(b.kind) + 99) % 99) || a.index - b.index);
   parent.replaceChildren();
-  const zoom = parseFloat(getComputedStyle(document.body).fontSize) / 14, height = Math.round(20 * zoom);
+  const zoom = parseFloat(getComputedStyle(document.body).fontSize) / 14, height = Math.round(24 * zoom);
   const labels = document.createElement("div"), canvas = document.createElement("canvas");
   labels.className = "laneLabels";
   for (const lane of shown) {
