@@ -37,6 +37,14 @@ func (e *Engine) waitOutside(at time.Duration) bool {
 	return false
 }
 
+// hasOutside lets Outside do at this instant what it can, such as to receive the last writes, and reports whether work is queued then.
+func (e *Engine) hasOutside() bool {
+	if e.outside != nil {
+		e.outside.Sleep(0)
+	}
+	return e.waiting > 0
+}
+
 // Attached returns what is attached to the engine under the key. At the first call it attaches the result of make.
 func (e *Engine) Attached(key any, make func() any) any {
 	value, ok := e.attached[key]

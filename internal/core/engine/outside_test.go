@@ -38,3 +38,22 @@ func TestOutside(t *testing.T) {
 	require.Equal(t, 70*time.Second, slept)
 	require.False(t, e.Step(), "without events no time passes")
 }
+
+// TestSettleOutside: Settle lets the code outside run at this instant, also when no other work is left.
+func TestSettleOutside(t *testing.T) {
+	e, err := New(Config{})
+	require.NoError(t, err)
+	a, err := e.NewActor("a", func(*Actor) {})
+	require.NoError(t, err)
+	arrivals, ran := 3, 0
+	e.SetOutside(outsideFunc(func(d time.Duration) time.Duration {
+		if arrivals > 0 {
+			arrivals--
+			a.Go("from outside", func(*Process) { ran++ })
+		}
+		return d
+	}))
+	require.NoError(t, e.Settle(time.Hour))
+	require.Equal(t, 3, ran)
+	require.Zero(t, e.now)
+}

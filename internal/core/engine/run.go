@@ -46,7 +46,7 @@ func (e *Engine) Advance(d time.Duration) error {
 func (e *Engine) Settle(limit time.Duration) error {
 	return e.drain(Settling, limit, func(d *drain) {
 		e.runEvents(func() bool {
-			if e.waiting == 0 {
+			if e.waiting == 0 && !e.hasOutside() {
 				return false
 			}
 			return d.next()
