@@ -62,11 +62,22 @@ func TestApply(t *testing.T) {
 	require.Equal(t, "200", answer("PATCH "+configMaps+"/m?fieldManager=one", data(`a: "1", b: "1"`), applyType))
 	require.Equal(t, []string{`one Apply 00:00:00 {"f:data":{"f:a":{},"f:b":{}}}`}, f.managers(configMaps+"/m"))
 
+	// API-014: neither does one that takes values back which the server has completed, such as those of claim templates.
+	const sets = "/apis/apps/v1/namespaces/default/statefulsets/s"
+	set := `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: s}, spec: {selector: {matchLabels: {a: s}}, template: {metadata: {labels: {a: s}},
+		spec: {containers: [{name: c, image: i}]}}, volumeClaimTemplates: [{metadata: {name: d}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}}`
+	f.request("PATCH "+sets+"?fieldManager=one", set, applyType)
+	require.NoError(t, f.cluster.Advance(time.Minute))
+	_, before := f.request("GET "+sets, "")
+	require.Contains(t, before, `"manager":"one"`)
+	_, after := f.request("PATCH "+sets+"?fieldManager=one", set, applyType)
+	require.Equal(t, before, after)
+
 	// Another manager must force to take a field.
 	require.Equal(t, `409 Apply failed with 1 conflict: conflict with "one": .data.a [FieldManagerConflict .data.a conflict with "one"]`,
 		answer("PATCH "+configMaps+"/m?fieldManager=two", data(`a: "2"`), applyType))
 	require.Equal(t, "200", answer("PATCH "+configMaps+"/m?fieldManager=two&force=true", data(`a: "2"`), applyType))
-	require.Equal(t, []string{`one Apply 00:00:00 {"f:data":{"f:b":{}}}`, `two Apply 00:01:00 {"f:data":{"f:a":{}}}`}, f.managers(configMaps+"/m"))
+	require.Equal(t, []string{`one Apply 00:00:00 {"f:data":{"f:b":{}}}`, `two Apply 00:02:00 {"f:data":{"f:a":{}}}`}, f.managers(configMaps+"/m"))
 
 	// A field that its only manager omits is removed.
 	require.Equal(t, "200", answer("PATCH "+configMaps+"/m?fieldManager=two", "{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}", applyType))

@@ -2,6 +2,7 @@ package store
 
 import (
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,7 +28,10 @@ func (t *table[T]) trackFields(obj, old T, sub api.Subresource) {
 	metaOf(obj).ManagedFields = t.store.fields(obj, before, sub)
 }
 
-// sameFields reports whether both have the same managedFields. It always does if they are not tracked.
+// sameFields reports whether both have the same managedFields, apart from their times. It always does if they are not tracked.
 func (s *Store) sameFields(a, b *metav1.ObjectMeta) bool {
-	return s.fields == nil || reflect.DeepEqual(a.ManagedFields, b.ManagedFields)
+	return s.fields == nil || slices.EqualFunc(a.ManagedFields, b.ManagedFields, func(a, b metav1.ManagedFieldsEntry) bool {
+		a.Time, b.Time = nil, nil
+		return reflect.DeepEqual(a, b)
+	})
 }
