@@ -26,6 +26,8 @@ type Backend interface {
 type Config struct {
 	// Backend is the cluster; it must be set.
 	Backend Backend
+	// Base is another server of the same cluster, which maintains the managedFields of all objects. Nil lets this server do so.
+	Base *Server
 	// BodyLimit is the largest request body in bytes. Zero is 3 MiB, as in Kubernetes.
 	BodyLimit int64
 	// Actor returns in whose name a request writes, given the manager of its fields: the parameter fieldManager, or else the name of the
@@ -34,7 +36,7 @@ type Config struct {
 	// WatchTimeout is how long, in real time, a watch lasts that names no timeoutSeconds. Zero is 30 minutes; negative is forever, also for
 	// watches that do.
 	WatchTimeout time.Duration
-	// NoManagedFields disables managedFields and server-side apply. The default is false.
+	// NoManagedFields disables managedFields and server-side apply, unless there is a Base. The default is false.
 	NoManagedFields bool
 	// TaintNodes adds the not-ready taint to each Node that a client creates, as the admission of kube-apiserver does. The node lifecycle
 	// controller removes it when the node is ready; nothing else does. The default is false.

@@ -83,7 +83,10 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, codec: newCodec(), clients: clients, store: cfg.Backend.Store(), resources: resources.NewTable(cfg.Backend.Store())}
 	s.auth = &auth.Authority{Store: s.store, Now: cfg.Backend.Now, TokenKey: cfg.TokenKey, StoredRoles: cfg.StoredRoles}
 	s.documents = openapi.NewDocuments(s.resources, s.patches)
-	if !cfg.NoManagedFields {
+	switch {
+	case cfg.Base != nil:
+		s.fields = cfg.Base.fields // a tracker of its own would attribute the requests to other servers to itself
+	case !cfg.NoManagedFields:
 		s.fields = s.newTracker()
 		s.store.TrackFields(s.fields.Track)
 	}

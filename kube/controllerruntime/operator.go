@@ -21,6 +21,7 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/kube"
 )
 
 // Operator describes a manager that runs in a cluster.
@@ -73,9 +74,10 @@ func Add(t testing.TB, c *volsim.Cluster, op Operator) {
 	e := internals.Engine(c)
 	p := pumpOf(e)
 	e.SetLag(op.Name, op.Lag)
+	base := kube.Handler(c).(*apiserver.Server)
 	var lives []*life
 	_, err := e.NewActor(op.Name, func(a *engine.Actor) {
-		l := newLife(t, p, op, a)
+		l := newLife(t, p, op, a, base)
 		lives = append(lives, l)
 		l.start()
 	})
@@ -134,15 +136,17 @@ type life struct {
 	cancel  context.CancelFunc
 	stopped chan struct{} // the manager has ended
 
+	series  series
 	process *engine.Process // that makes the request that is being served
 	quiet   *engine.Timer
 }
 
-func newLife(t testing.TB, p *pump, op Operator, a *engine.Actor) *life {
+func newLife(t testing.TB, p *pump, op Operator, a *engine.Actor, base *apiserver.Server) *life {
 	l := &life{t: t, op: op, pump: p, actor: a, stopped: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.server = apiserver.New(apiserver.Config{
 		Backend:      backend{l},
+		Base:         base,
 		Actor:        func(*http.Request, string) string { return op.Name },
 		WatchTimeout: -1, // client-go asks for a random one
 		Hooks:        apiserver.Hooks{Await: l.awaitEvent},

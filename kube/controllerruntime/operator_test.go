@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -291,6 +292,92 @@ func TestFaults(t *testing.T) {
 		require.Equal(t, "yes", c.Claim("data").Labels["bound"])
 		require.Equal(t, 1, refused.Fired())
 	})
+}
+
+// TestSettleAgain: Settle lets the operator see the last write, also when nothing else is left to do.
+func TestSettleAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		controllerruntime.Add(t, c.Cluster, both(0))
+		c.Settle()
+		for _, name := range []string{"first", "second"} {
+			claim := fake.Claim(name, "1Gi", fake.Labels("bound", "yes"))
+			c.Create(claim)
+			c.Settle()
+			_, err := volsim.Get[*corev1.ConfigMap](c.Cluster, name)
+			require.NoError(t, err, "%s at %v", name, c.Now())
+		}
+	})
+}
+
+// noter applies a ConfigMap for each claim, and emits Events about the claim: two of one sort, so that they become a series.
+type noter struct {
+	client.Client
+	recorder events.EventRecorder
+}
+
+func (n *noter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var claim corev1.PersistentVolumeClaim
+	if err := n.Get(ctx, req.NamespacedName, &claim); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	for _, reason := range []string{"A", "B", "C", "D"} {
+		n.recorder.Eventf(&claim, nil, corev1.EventTypeNormal, reason, "Note", "noted")
+	}
+	note := corev1apply.ConfigMap(claim.Name, claim.Namespace).WithData(map[string]string{"volume": claim.Spec.VolumeName})
+	return ctrl.Result{RequeueAfter: time.Minute}, n.Apply(ctx, note, client.FieldOwner("noter"))
+}
+
+func noting(name string) controllerruntime.Operator {
+	return controllerruntime.Operator{Name: name, Setup: func(mgr manager.Manager) error {
+		return ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}).Named("noter").
+			Complete(&noter{mgr.GetClient(), mgr.GetEventRecorder("noter")})
+	}}
+}
+
+// TestAppliedFields: what an operator applies is its own, also with other clients of the cluster, with a second operator, and after a crash. An apply
+// that changes nothing is no write.
+func TestAppliedFields(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		controllerruntime.Add(t, c.Cluster, noting("first"))
+		controllerruntime.Add(t, c.Cluster, noting("second"))
+		other, err := controllerruntime.NewClient(c.Cluster, client.Options{})
+		require.NoError(t, err)
+		c.Create(fake.Claim("data", "1Gi"))
+		c.Settle()
+		c.Crash("second")
+		c.Restart("second")
+		c.Advance(3 * time.Minute)
+		note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}}
+		require.NoError(t, other.Get(t.Context(), client.ObjectKeyFromObject(note), note))
+		require.Len(t, note.ManagedFields, 1)
+		require.Equal(t, metav1.ManagedFieldsOperationApply, note.ManagedFields[0].Operation)
+		require.Equal(t, "noter", note.ManagedFields[0].Manager)
+		change := corev1apply.ConfigMap("data", "default").WithData(map[string]string{"volume": "other"})
+		require.ErrorContains(t, other.Apply(t.Context(), change, client.FieldOwner("other")), `conflict with "noter": .data.volume`)
+	})
+}
+
+// TestSeries: the Events that a recorder has kept as series are written in the same order each time, while the reconciler emits more.
+func TestSeries(t *testing.T) {
+	run := func() (text string) {
+		bubble(t, func(t *testing.T) {
+			c := volsimtest.New(t, volsim.Config{Latency: 10 * time.Millisecond})
+			controllerruntime.Add(t, c.Cluster, noting("mine"))
+			c.Create(fake.Claim("data", "1Gi"))
+			c.Advance(65 * time.Minute) // recorders write series every 30 minutes, and end them after 6 minutes
+			var trace strings.Builder
+			require.NoError(t, c.Trace().WriteText(&trace))
+			text = trace.String()
+		})
+		return text
+	}
+	first := run()
+	require.Contains(t, first, "series.count 2 -> ")
+	for range 4 {
+		require.Equal(t, first, run())
+	}
 }
 
 // fatal is a test that records the text with which it ends.

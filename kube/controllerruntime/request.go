@@ -36,16 +36,26 @@ func (l *life) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		_ = req.Body.Close() // everything was read
 	}
-	sent := func() *http.Request {
-		again := req.Clone(req.Context())
-		again.Body = io.NopCloser(bytes.NewReader(data))
-		return again
-	}
-	call, ok := l.server.CallOf(sent())
+	call, ok := l.server.CallOf(withBody(req, data))
 	if !ok {
 		// controller-runtime asks for the kinds with a mutex locked for which other goroutines wait, so this request cannot wait.
-		return l.server.RoundTrip(sent())
+		return l.server.RoundTrip(withBody(req, data))
 	}
+	if resp, ok := l.answerSeries(req, data, call); ok {
+		return resp, nil
+	}
+	return l.exchange(req, data, call)
+}
+
+// withBody returns a request that can be sent.
+func withBody(req *http.Request, data []byte) *http.Request {
+	again := req.Clone(req.Context())
+	again.Body = io.NopCloser(bytes.NewReader(data))
+	return again
+}
+
+// exchange makes a request, and returns when its answer has arrived.
+func (l *life) exchange(req *http.Request, data []byte, call api.Call) (*http.Response, error) {
 	x := &exchange{call: call, permit: make(chan struct{}, 1), reply: make(chan error, 1)}
 	x.faults = call.Verb != "list" && call.Verb != "watch"
 	l.pump.add(arrival{
@@ -68,10 +78,14 @@ func (l *life) RoundTrip(req *http.Request) (*http.Response, error) {
 	case <-l.ctx.Done():
 		return nil, gone()
 	}
-	if call.Verb == "create" && isEvent(api.Kind(call.Kind)) {
+	newEvent := call.Verb == "create" && isEvent(api.Kind(call.Kind))
+	if newEvent {
 		data = l.renamed(api.Kind(call.Kind), data)
 	}
-	resp, err := l.server.RoundTrip(sent())
+	resp, err := l.server.RoundTrip(withBody(req, data))
+	if newEvent && err == nil && resp.StatusCode == http.StatusCreated {
+		err = l.series.created(req.URL.Path, resp)
+	}
 	select {
 	case lost := <-x.reply:
 		if lost != nil {
@@ -208,11 +222,16 @@ func failed(req *http.Request, err error) (*http.Response, error) {
 	if encodeErr != nil {
 		return nil, err
 	}
+	return answer(req, int(status.Code), data), nil
+}
+
+// answer returns an answer in JSON.
+func answer(req *http.Request, code int, data []byte) *http.Response {
 	return &http.Response{
-		StatusCode: int(status.Code), Status: strconv.Itoa(int(status.Code)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		StatusCode: code, Status: strconv.Itoa(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: req,
 		ContentLength: int64(len(data)),
-	}, nil
+	}
 }
 
 // renamed returns an Event with a name that is free. Recorders name an Event after its object and the time in nanoseconds. In virtual time,
