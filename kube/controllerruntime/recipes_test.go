@@ -2,6 +2,7 @@ package controllerruntime_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,11 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/fake"
@@ -111,5 +115,78 @@ func TestLostAnswer(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "yes", note.Annotations["seen"])
 		require.Equal(t, 1, lost.Fired())
+	})
+}
+
+// Database is a custom kind, as controller-gen makes its Go type.
+type Database struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Size string `json:"size"`
+	} `json:"spec"`
+}
+
+func (d *Database) DeepCopyObject() runtime.Object {
+	out := *d
+	d.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+type DatabaseList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Database `json:"items"`
+}
+
+func (l *DatabaseList) DeepCopyObject() runtime.Object {
+	out := *l
+	out.Items = slices.Clone(l.Items)
+	return &out
+}
+
+const databases = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: databases.example.com}, spec: {
+	group: example.com, scope: Namespaced, names: {kind: Database, listKind: DatabaseList, plural: databases}, versions: [{name: v1, served: true, storage: true,
+	schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: string}}}}}}}]}}`
+
+// TestCustomKind: a manager reconciles objects of a CustomResourceDefinition, and does so again after an hour.
+func TestCustomKind(t *testing.T) {
+	types := runtime.NewScheme()
+	require.NoError(t, scheme.AddToScheme(types))
+	version := schema.GroupVersion{Group: "example.com", Version: "v1"}
+	types.AddKnownTypes(version, &Database{}, &DatabaseList{})
+	metav1.AddToGroupVersion(types, version)
+	rounds := 0
+	setup := func(mgr manager.Manager) error {
+		return ctrl.NewControllerManagedBy(mgr).For(&Database{}).Owns(&corev1.PersistentVolumeClaim{}).Named("databases").
+			Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+				var db Database
+				if err := mgr.GetClient().Get(ctx, req.NamespacedName, &db); err != nil {
+					return ctrl.Result{}, client.IgnoreNotFound(err)
+				}
+				rounds++
+				claim := fake.Claim(db.Name, db.Spec.Size)
+				claim.Namespace = db.Namespace
+				if err := ctrl.SetControllerReference(&db, claim, types); err != nil {
+					return ctrl.Result{}, err
+				}
+				return ctrl.Result{RequeueAfter: time.Hour}, client.IgnoreAlreadyExists(mgr.GetClient().Create(ctx, claim))
+			}))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		c.Apply(databases) // the manifest, such as config/crd/bases/example.com_databases.yaml
+		controllerruntime.Add(t, c.Cluster, controllerruntime.Operator{Name: "databases", Options: manager.Options{Scheme: types}, Setup: setup})
+		api, err := controllerruntime.NewClient(c.Cluster, client.Options{Scheme: types})
+		require.NoError(t, err)
+		db := &Database{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "orders"}}
+		db.Spec.Size = "10Gi"
+		require.NoError(t, api.Create(t.Context(), db))
+		c.Create(fake.Volume("v", "10Gi"))
+		c.Settle()
+		require.Equal(t, corev1.ClaimBound, c.Claim("orders").Status.Phase)
+		before := rounds
+		c.Advance(24 * time.Hour) // each RequeueAfter of an hour ends at once
+		require.GreaterOrEqual(t, rounds, before+24)
 	})
 }
