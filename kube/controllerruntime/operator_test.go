@@ -359,6 +359,34 @@ func TestAppliedFields(t *testing.T) {
 	})
 }
 
+// TestPolicyWithoutClients: policies review what the simulated controllers write also if the operator is the only client (API-429).
+func TestPolicyWithoutClients(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		controllerruntime.Add(t, c.Cluster, both(0))
+		c.Apply(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints: {resourceRules: [{operations: [CREATE], apiGroups: [""], apiVersions: [v1], resources: [pods]}]}
+  validations: [{expression: "false", message: no pods}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: p}
+spec: {policyName: p, validationActions: [Deny]}
+---
+apiVersion: apps/v1
+kind: ReplicaSet
+metadata: {name: r}
+spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}}
+`)
+		c.Advance(time.Minute)
+		require.Empty(t, c.Pods.List())
+	})
+}
+
 // TestSeries: the Events that a recorder has kept as series are written in the same order each time, while the reconciler emits more.
 func TestSeries(t *testing.T) {
 	run := func() (text string) {

@@ -89,7 +89,7 @@ func TestOperatorsPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operators.md")
 	require.NoError(t, err)
 	blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
-	require.Len(t, blocks, 11)
+	require.Len(t, blocks, 12)
 	for _, block := range blocks {
 		require.Contains(t, tests.String(), blanks.ReplaceAllString(block[1], ""))
 	}
