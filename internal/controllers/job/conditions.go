@@ -32,12 +32,10 @@ func newCondition(kind batchv1.JobConditionType, reason, text string, now time.T
 }
 
 // ensureCondition sets a condition. It reports whether it has changed; a condition that was never True does not become False.
-func ensureCondition(job *batchv1.Job, kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, text string, now time.Time) bool {
-	c := newCondition(kind, reason, text, now)
-	c.Status = status
-	was := conditionOf(job, kind)
+func ensureCondition(job *batchv1.Job, c *batchv1.JobCondition) bool {
+	was := conditionOf(job, c.Type)
 	switch {
-	case was != nil && was.Status == status && was.Reason == reason && was.Message == text, was == nil && status == corev1.ConditionFalse:
+	case was != nil && was.Status == c.Status && was.Reason == c.Reason && was.Message == c.Message, was == nil && c.Status == corev1.ConditionFalse:
 		return false
 	case was != nil:
 		*was = *c

@@ -88,14 +88,16 @@ func (u *update) act(p *engine.Process, met bool) (changed bool, failed error) {
 func (u *update) noteSuspension(p *engine.Process) bool {
 	now := p.Now()
 	if suspended(u.job) {
-		if !ensureCondition(u.job, batchv1.JobSuspended, corev1.ConditionTrue, "JobSuspended", "Job suspended", now) {
+		if !ensureCondition(u.job, newCondition(batchv1.JobSuspended, "JobSuspended", "Job suspended", now)) {
 			return false
 		}
 		u.recorder.Event(p, u.obj, corev1.EventTypeNormal, "Suspended", "Job suspended")
 		u.job.Status.StartTime = nil
 		return true
 	}
-	if !ensureCondition(u.job, batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", now) {
+	resumed := newCondition(batchv1.JobSuspended, "JobResumed", "Job resumed", now)
+	resumed.Status = corev1.ConditionFalse
+	if !ensureCondition(u.job, resumed) {
 		return false
 	}
 	u.recorder.Event(p, u.obj, corev1.EventTypeNormal, "Resumed", "Job resumed")

@@ -187,7 +187,9 @@ func (u *update) finish(p *engine.Process) bool {
 	if u.end == nil || uncounted != nil && len(uncounted.Succeeded)+len(uncounted.Failed) > 0 || u.terminating > 0 {
 		return false
 	}
-	ensureCondition(u.job, u.end.Type, u.end.Status, u.end.Reason, u.end.Message, p.Now())
+	last := newCondition(u.end.Type, u.end.Reason, u.end.Message, p.Now())
+	last.Status = u.end.Status
+	ensureCondition(u.job, last)
 	if u.end.Type == batchv1.JobComplete {
 		u.job.Status.CompletionTime = &u.end.LastTransitionTime
 	}

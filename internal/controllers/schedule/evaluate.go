@@ -216,17 +216,8 @@ func lookupsOf(s *snapshot.Snapshot, on map[string][]*corev1.Pod) *lookups {
 	})
 	uses := usesOf(s)
 	node := find(s.Nodes)
-	exclusive, attracting := map[string]*corev1.Pod{}, map[string]*corev1.Pod{}
-	for _, pods := range on {
-		for _, pod := range pods {
-			if len(requiredAntiAffinity(pod)) > 0 {
-				exclusive[api.KeyOf(pod)] = pod
-			}
-			if attracts(pod) {
-				attracting[api.KeyOf(pod)] = pod
-			}
-		}
-	}
+	exclusive := podsThat(on, func(pod *corev1.Pod) bool { return len(requiredAntiAffinity(pod)) > 0 })
+	attracting := podsThat(on, attracts)
 	return &lookups{
 		claim:         claim,
 		volume:        volume,
@@ -262,16 +253,32 @@ func lookupsOf(s *snapshot.Snapshot, on map[string][]*corev1.Pod) *lookups {
 				return s.Groups[i], true
 			})
 		},
-		namespaceLabels: func(name string) labels.Set {
-			for _, namespace := range s.Namespaces {
-				if namespace.Name == name {
-					return namespace.Labels
-				}
-			}
-			return nil
-		},
-		namespaces: func(selector labels.Selector) []string { return selected(s.Namespaces, selector) },
+		namespaceLabels: func(name string) labels.Set { return labelsAmong(s.Namespaces, name) },
+		namespaces:      func(selector labels.Selector) []string { return selected(s.Namespaces, selector) },
 	}
+}
+
+// labelsAmong returns the labels of the namespace of that name, nil if there is none.
+func labelsAmong(namespaces []*plain.Object, name string) labels.Set {
+	for _, namespace := range namespaces {
+		if namespace.Name == name {
+			return namespace.Labels
+		}
+	}
+	return nil
+}
+
+// podsThat returns the pods on nodes that fulfil a condition, by their keys.
+func podsThat(on map[string][]*corev1.Pod, fulfil func(*corev1.Pod) bool) map[string]*corev1.Pod {
+	found := map[string]*corev1.Pod{}
+	for _, pods := range on {
+		for _, pod := range pods {
+			if fulfil(pod) {
+				found[api.KeyOf(pod)] = pod
+			}
+		}
+	}
+	return found
 }
 
 // usesOf returns the keys of the claims that pods on nodes use (SCHED-181).

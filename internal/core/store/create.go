@@ -58,14 +58,20 @@ func (t *table[T]) CreateWith(obj T, opts CreateOptions) (T, error) {
 		meta.ResourceVersion = ""
 	}
 	meta.CreationTimestamp = clock(t.store.now())
-	if meta.Name != "" || meta.GenerateName == "" {
-		stored, _, err := t.createNamed(obj, version, opts)
-		if err != nil {
-			return none, err
-		}
-		return stored, nil
+	if meta.Name == "" && meta.GenerateName != "" {
+		return t.createGenerated(obj, version, opts)
 	}
-	// API-008: a generated name that is taken is drawn again, and everything after it is repeated.
+	stored, _, err := t.createNamed(obj, version, opts)
+	if err != nil {
+		return none, err
+	}
+	return stored, nil
+}
+
+// createGenerated stores an object under a name that is generated. One that is taken is drawn again, and everything after it is repeated (API-008).
+func (t *table[T]) createGenerated(obj T, version string, opts CreateOptions) (T, error) {
+	var none T
+	meta := metaOf(obj)
 	base, nth := meta.GenerateName, t.store.nthName(meta.GenerateName)
 	if t.store.reviewer != nil {
 		nth = t.store.reviewer.Number(nth)

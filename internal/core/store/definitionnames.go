@@ -88,39 +88,8 @@ func usedNames(s *Store, group, except string) (resources, kinds map[string]bool
 
 // acceptNames returns obj with the names that are free accepted, and the conditions that follow from it (API-333).
 func acceptNames(s *Store, obj *plain.Object, now metav1.Time) *plain.Object {
-	d, status := readDefinition(obj), readDefinitionStatus(obj)
-	resources, kinds := usedNames(s, d.Spec.Group, obj.Name)
-	accepted, wanted := definitionNames{}, d.Spec.Names
-	if names := status.Status.AcceptedNames; names != nil {
-		accepted = *names
-	}
-	var reason, message string
-	accept := func(into *string, name, conflict string, used map[string]bool) {
-		switch {
-		case name == *into || !used[name]:
-			*into = name
-		default:
-			reason, message = conflict, fmt.Sprintf("%q is already in use", name)
-		}
-	}
-	// API-333: the condition shows the last conflict in this order.
-	accept(&accepted.Plural, wanted.Plural, "PluralConflict", resources)
-	accept(&accepted.Singular, wanted.Singular, "SingularConflict", resources)
-	var taken []error
-	for _, name := range wanted.ShortNames {
-		if resources[name] && !slices.Contains(accepted.ShortNames, name) {
-			taken = append(taken, fmt.Errorf("%q is already in use", name))
-		}
-	}
-	if len(taken) == 0 {
-		accepted.ShortNames = wanted.ShortNames
-	} else {
-		reason, message = "ShortNamesConflict", joined(taken)
-	}
-	accept(&accepted.Kind, wanted.Kind, "KindConflict", kinds)
-	accept(&accepted.ListKind, wanted.ListKind, "ListKindConflict", kinds)
-	accepted.Categories = wanted.Categories
-
+	status := readDefinitionStatus(obj)
+	accepted, reason, message := freeNames(s, obj)
 	out := obj.Copy()
 	content := maps.Clone(out.Content())
 	fields, _ := content["status"].(map[string]any)
@@ -152,6 +121,42 @@ func acceptNames(s *Store, obj *plain.Object, now metav1.Time) *plain.Object {
 	}
 	out.SetContent(content)
 	return out
+}
+
+// freeNames returns the names that a definition has from now on: of those that it wants, the ones that no other definition has. The condition shows reason
+// and message; they are "" if there is no conflict.
+func freeNames(s *Store, obj *plain.Object) (accepted definitionNames, reason, message string) {
+	d := readDefinition(obj)
+	resources, kinds := usedNames(s, d.Spec.Group, obj.Name)
+	if names := readDefinitionStatus(obj).Status.AcceptedNames; names != nil {
+		accepted = *names
+	}
+	wanted := d.Spec.Names
+	accept := func(into *string, name, conflict string, used map[string]bool) {
+		if name != *into && used[name] {
+			reason, message = conflict, fmt.Sprintf("%q is already in use", name)
+			return
+		}
+		*into = name
+	}
+	// API-333: the condition shows the last conflict in this order.
+	accept(&accepted.Plural, wanted.Plural, "PluralConflict", resources)
+	accept(&accepted.Singular, wanted.Singular, "SingularConflict", resources)
+	var taken []error
+	for _, name := range wanted.ShortNames {
+		if resources[name] && !slices.Contains(accepted.ShortNames, name) {
+			taken = append(taken, fmt.Errorf("%q is already in use", name))
+		}
+	}
+	if len(taken) == 0 {
+		accepted.ShortNames = wanted.ShortNames
+	} else {
+		reason, message = "ShortNamesConflict", joined(taken)
+	}
+	accept(&accepted.Kind, wanted.Kind, "KindConflict", kinds)
+	accept(&accepted.ListKind, wanted.ListKind, "ListKindConflict", kinds)
+	accepted.Categories = wanted.Categories
+	return accepted, reason, message
 }
 
 // joined formats errors as the API server does.
