@@ -164,6 +164,10 @@ func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va 
 		e.todo(fmt.Sprintf("delete the pod and create it again, for another node, or stop a pod on node %s that uses another volume of driver %s", va.Spec.NodeName,
 			va.Spec.Attacher))
 		e.Notes = append(e.Notes, a.Meaning())
+	} else if a.Code == storage.NotFound && op == storage.Attach {
+		e.Notes = append(e.Notes, a.Meaning())
+		e.todo(fmt.Sprintf("look in the storage system for volume %s and for the machine of node %s: if the volume was deleted there, its data is lost: restore a backup to a new claim",
+			backends.Handle(pv), va.Spec.NodeName))
 	} else {
 		x.explainError(e, a, va.Spec.Attacher)
 		if op == storage.Detach {
@@ -261,7 +265,13 @@ func (x *explainer) containersOf(e *Explanation, pod *corev1.Pod, what string) b
 		// MNT-380: containers are started after the volumes are mounted.
 		e.because("MNT-380", "its volumes are mounted, but "+strings.TrimSuffix(a.Evidence+": "+a.Message, ": "))
 		e.Next = nil
-		e.todo(fmt.Sprintf("look at %s (kubectl describe pod, kubectl logs --previous): this is not about storage", what))
+		if strings.Contains(a.Message, "subPath") {
+			// The message of the container leaves out the cause.
+			e.todo(fmt.Sprintf("read the log of the kubelet of node %s: the subPath of %s must be a directory or a file of the volume, below it, that the kubelet can open",
+				pod.Spec.NodeName, what))
+		} else {
+			e.todo(fmt.Sprintf("look at %s (kubectl describe pod, kubectl logs --previous): this is not about storage", what))
+		}
 		e.manual("the kubelet tries again, at most every 5m, with the same result")
 		return true
 	}

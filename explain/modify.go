@@ -7,6 +7,7 @@ import (
 
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/backends"
+	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/storage"
 )
@@ -38,7 +39,7 @@ func (x *explainer) modifiedClaim(e *Explanation, claim *corev1.PersistentVolume
 		x.modifyPending(e, what, wanted, driver)
 	case status != nil && status.Status == corev1.PersistentVolumeClaimModifyVolumeInfeasible &&
 		status.TargetVolumeAttributesClassName == wanted:
-		failure, _ := modifyError(claim)
+		failure, _ := x.modifyError(claim, driver)
 		e.because("VAC-013", fmt.Sprintf("%s: the driver cannot modify the volume that way%s", what, failure))
 		e.todo("set another class")
 		e.Changes = Change{When: Manual, Rule: "VAC-014",
@@ -66,7 +67,7 @@ func (x *explainer) modifierOf(pv *corev1.PersistentVolume) (driver string, able
 
 // modifyError returns the last error of the driver after a colon, "" if there is none. final reports that the driver no longer modifies the
 // volume; otherwise it may.
-func modifyError(claim *corev1.PersistentVolumeClaim) (text string, final bool) {
+func (x *explainer) modifyError(claim *corev1.PersistentVolumeClaim, driver string) (text string, final bool) {
 	for _, c := range claim.Status.Conditions {
 		if c.Type == corev1.PersistentVolumeClaimVolumeModifyVolumeError && c.Status == corev1.ConditionTrue {
 			// VAC-012, VAC-013: the reason is the code of the driver's error.
@@ -78,12 +79,24 @@ func modifyError(claim *corev1.PersistentVolumeClaim) (text string, final bool) 
 				!backends.UnknownOutcome(storage.Modify, storage.Errorf(storage.Code(c.Reason), "%s", c.Message))
 		}
 	}
+	if a, ok := x.modifyFails(claim, driver); ok && a.Message != "" {
+		return fmt.Sprintf(": %s: %s", a.Code, a.Message), !backends.UnknownOutcome(storage.Modify, storage.Errorf(a.Code, "%s", a.Message))
+	}
 	return "", false
+}
+
+// modifyFails returns what is assumed about a driver that refuses to modify the volume of a claim.
+func (x *explainer) modifyFails(claim *corev1.PersistentVolumeClaim, driver string) (evidence.Assumption, bool) {
+	pv := x.volumes[claim.Spec.VolumeName]
+	if pv == nil {
+		return evidence.Assumption{}, false
+	}
+	return x.Evidence.Call(driver, backends.Handle(pv), "", storage.Modify)
 }
 
 // modifying explains a claim whose volume is being modified (VAC-007), after an error or not.
 func (x *explainer) modifying(e *Explanation, claim *corev1.PersistentVolumeClaim, driver, target string) {
-	failure, final := modifyError(claim)
+	failure, final := x.modifyError(claim, driver)
 	switch {
 	case x.attributes[target] == nil:
 		// VAC-005: a started modification is finished first.
@@ -97,6 +110,13 @@ func (x *explainer) modifying(e *Explanation, claim *corev1.PersistentVolumeClai
 			rule = "VAC-013"
 		}
 		e.because(rule, fmt.Sprintf("its volume is being modified to class %q, and the driver failed%s", target, failure))
+		if a, ok := x.modifyFails(claim, driver); ok {
+			e.assume(a)
+			x.explainError(e, a, driver)
+			e.todo("or set another class")
+			e.manual("each retry, within 5m, fails the same way")
+			break
+		}
 		e.next(actors.Resizer(driver), "retries")
 		e.automatic(x.Now, "VAC-001", "retried within 5m")
 	default:

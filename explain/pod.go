@@ -87,7 +87,11 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 				why = "the scheduler has found no node, and the dump has none that would show more: " + c.Message
 			}
 		}
-		e.because("SCHED-024", why)
+		rule := d.Rule
+		if rule == "" {
+			rule = "SCHED-024" // the assumed nodes do not tell
+		}
+		e.because(rule, why)
 		x.addKind(e, "nodes")
 		x.addClaims(e, pod)
 	case d.Rule == "SCHED-022":

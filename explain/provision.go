@@ -73,6 +73,13 @@ func (x *explainer) driverProvisions(e *Explanation, claim *corev1.PersistentVol
 	case node != "" && x.nodes[node] == nil && (x.Evidence == nil || len(x.nodes) > 0) && !x.stopped(actors.Provisioner(driver)):
 		// XPROV-026: the provisioner looks at the node before it asks the driver.
 		e.because("XPROV-026", fmt.Sprintf("annotation %s names node %q, which does not exist", objects.AnnSelectedNode, node))
+		if a, ok := x.Evidence.Create(driver, claim); ok && a.Count > 1 && strings.Contains(a.Message, node) {
+			// XPROV-026: older provisioners do not remove it, nor those without the permission to change claims.
+			e.assume(a)
+			e.todo("remove the annotation, which this provisioner does not do; then the scheduler chooses another node: " + unselect(claim))
+			e.manual("each retry of the provisioner fails the same way")
+			break
+		}
 		e.next(actors.Provisioner(driver), "removes the annotation; then the scheduler chooses another node")
 		e.automatic(x.Now, "XPROV-026", "with the next sync of the provisioner")
 	case x.createFails(e, claim, driver):

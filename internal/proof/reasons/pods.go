@@ -33,6 +33,7 @@ func PodsWithoutANode() []Row {
 	waiting := fake.Claim("data", "10Gi", fake.InClass("late"))
 	yes := true
 	counts := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: Driver}, Spec: storagev1.CSIDriverSpec{StorageCapacity: &yes}}
+	elsewhere := &storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "other"}, StorageClassName: "other"}
 	owned := func(uid string) *corev1.PersistentVolumeClaim {
 		return With(fake.Claim("p-scratch", "1Gi", fake.InClass("fast")), func(c *corev1.PersistentVolumeClaim) {
 			c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "uid-" + "p", Controller: &yes}}
@@ -169,7 +170,7 @@ func PodsWithoutANode() []Row {
 			Objs: []api.Object{User("p", ""), fake.Node("n1"), topology, waiting}, Actor: Admin, Candidate: "SCHED-103"},
 		{Rule: "SCHED-024", Name: "SCHED-110: its volume is elsewhere", Objs: []api.Object{User("p", ""), fake.Node("n1"), claim, local},
 			Actor: Admin, Candidate: "SCHED-110"},
-		{Rule: "SCHED-024", Name: "SCHED-112: there is no room", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, waiting, counts},
+		{Rule: "SCHED-024", Name: "SCHED-112: there is no room", Objs: []api.Object{User("p", ""), fake.Node("n1"), late, waiting, counts, elsewhere},
 			Actor: Admin, Candidate: "SCHED-112"},
 		{Rule: "SCHED-024", Name: "SCHED-113: the volume of its own claim is gone",
 			Objs: []api.Object{ephemeral("p"), fake.Node("n1"), With(owned(""), func(c *corev1.PersistentVolumeClaim) {

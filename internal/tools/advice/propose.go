@@ -113,7 +113,8 @@ func (p *proposer) repair(a evidence.Assumption) {
 		does = repairOf(name, a)
 	}
 	if does != "" {
-		p.add(Way{Does: does, assume: []string{override}})
+		// A smaller size, or another class, is a command.
+		p.add(Way{Does: does, assume: []string{override}, byHand: a.Operation == storage.Expand || a.Operation == storage.Modify})
 	}
 }
 

@@ -194,8 +194,12 @@ func (p *proposer) volumes(claim *corev1.PersistentVolumeClaim) {
 	if name == "" {
 		name = claim.Namespace + "-" + claim.Name
 	} else if pv, err := p.cluster.Volumes.Get(name); err == nil {
-		if pv.Spec.ClaimRef != nil {
-			p.add(Way{Does: "free volume " + name, Danger: Reuses, Risk: "the claim gets the data of another claim",
+		if ref := pv.Spec.ClaimRef; ref != nil {
+			risk := "the claim gets the data of another claim"
+			if api.Key(ref.Namespace, ref.Name) == api.KeyOf(claim) {
+				risk = "the claim gets the data of the earlier claim of this name"
+			}
+			p.add(Way{Does: "free volume " + name, Danger: Reuses, Risk: risk,
 				Commands: []Command{kubectl("patch", "pv", name, "-p", `{"spec":{"claimRef":null}}`)}})
 		}
 		return
@@ -267,6 +271,11 @@ func (p *proposer) classes(claim *corev1.PersistentVolumeClaim) {
 	for _, name := range names {
 		if name == objects.ClassOf(claim) {
 			continue
+		}
+		if class, err := p.cluster.Classes.Get(name); err == nil && objects.DataSourceOf(claim) != nil && slices.Contains(names, objects.ClassOf(claim)) {
+			if delayed, _ := objects.IsDelayed(class); delayed {
+				continue // it shows only with the first pod whether the source can be used
+			}
 		}
 		if withoutClass(claim) && claim.Spec.VolumeName == "" {
 			p.firstClass(claim, name)

@@ -56,6 +56,7 @@ func TestLacking(t *testing.T) {
 		{"a volume of a driver", "ATT-068", []string{lackingVolume, lackingPod, lackingNode}, "storageclasses, csidrivers, csinodes, volumeattachments"},
 		{"a volume of a driver that attaches nothing", "ATT-068", []string{lackingVolume, lackingPod, lackingNode, lackingDriver}, "storageclasses, csinodes"},
 		{"a node alone", "", []string{lackingNode}, ""},
+		{"a namespace alone", "", []string{`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","uid":"a"}}`}, ""},
 	} {
 		t.Run(tt.rule+" "+tt.name, func(t *testing.T) {
 			d, err := dump.Read([]byte(strings.Join(tt.objs, "\n")))

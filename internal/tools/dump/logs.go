@@ -3,6 +3,7 @@ package dump
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 )
 
 // startOfLogs and endOfLogs begin the lines around the log of a container in what kubectl cluster-info dump prints. The rest of the line names
@@ -39,6 +40,23 @@ func withoutLogs(file File) (text []byte, logs int, err error) {
 		return file.Data, 0, nil
 	}
 	return append(text, rest...), logs, nil
+}
+
+// pasted matches the lines before objects that were copied from a terminal or a chat: logs of kubectl, such as errors of discovery, its command
+// line, and the mark of a block of code.
+var pasted = regexp.MustCompile("^(?:[EIW][0-9]{4} [0-9:.]+ +[0-9]+ |[$] |```)[^\n]*\n")
+
+// withoutPaste returns the text with an empty line in place of each such line.
+func withoutPaste(text []byte) []byte {
+	lines := 0
+	for line := pasted.Find(text); line != nil; line = pasted.Find(text) {
+		text = text[len(line):]
+		lines++
+	}
+	if lines == 0 {
+		return text
+	}
+	return append(bytes.Repeat([]byte("\n"), lines), bytes.TrimSuffix(bytes.TrimRight(text, "\r\n"), []byte("```"))...)
 }
 
 // lineWith returns the begin of the first line that begins with the mark; -1 if there is none.

@@ -113,9 +113,13 @@ func ReadFiles(files ...File) (*Dump, error) {
 		}
 		r.dump.Logs += logs
 		r.dump.Whole = r.dump.Whole || file.Whole
-		for _, doc := range store.Documents(text) {
+		for _, doc := range store.Documents(withoutPaste(text)) {
 			r.place = &place{file.Name, doc}
 			data, err := doc.JSON(maxSize)
+			if len(data) > 0 && data[0] == '[' && !file.Found {
+				// jq prints the items of a List alone.
+				data = append(append([]byte(`{"apiVersion":"v1","kind":"List","items":`), data...), '}')
+			}
 			if err == nil {
 				err = r.value(data, defaults{})
 			}
@@ -137,6 +141,9 @@ func ReadFiles(files ...File) (*Dump, error) {
 		d.addCounterparts()
 	}
 	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.HasTypedTable(api.KindOf(obj)) }) {
+		if d.count("Namespace") > 0 {
+			return d, nil // it can be explained
+		}
 		err := errors.New("no objects of simulated kinds; create it with " + Command)
 		return nil, fmt.Errorf("%sread dump: %w", prefix(files), err)
 	}

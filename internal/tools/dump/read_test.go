@@ -63,6 +63,10 @@ func TestReadTakesWhatKubectlPrints(t *testing.T) {
 		{"a typed list", "apiVersion: v1\nkind: NodeList\nmetadata: {}\nitems:\n- metadata: {name: n1}\n"},
 		{"JSON",
 			`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "generation": 3}}]}`},
+		{"items of a List, as jq prints them", `[{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}]`},
+		{"a block of code from a chat", "```yaml\napiVersion: v1\nkind: Node\nmetadata: {name: n1}\n```\n"},
+		{"lines of a terminal before it", "$ kubectl get node n1 -o yaml\nE1120 09:00:00.000000   12 memcache.go:265] couldn't get current server API group list: Get \"x\": EOF\n" +
+			"apiVersion: v1\nkind: Node\nmetadata: {name: n1}\n"},
 		{"an alias", "apiVersion: v1\nkind: Node\nmetadata: {name: &x n1, labels: {kubernetes.io/hostname: *x}}\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -84,6 +88,7 @@ func TestReadRejects(t *testing.T) {
 		{"a table", "NAME STATUS\ndata Bound\n", "read dump: want objects"},
 		{"cut off", "apiVersion: v1\nitems:\n- apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\n- apiVer", "read dump: list without a kind, which kubectl " +
 			"writes at its end: the dump is cut off; create it again"},
+		{"no name in items", `[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}},{"apiVersion":"v1","kind":"Node","metadata":{}}]`, "read dump: Node without a name"},
 		{"no kind", "apiVersion: v1\nmetadata: {name: n1}\n", "read dump: object without apiVersion or kind"},
 		{"no name", "apiVersion: v1\nkind: Node\nmetadata: {}\n", "read dump: Node without a name"},
 		{"the same twice", node + "---\n" + node, "read dump: duplicate Node/n1"},
