@@ -85,3 +85,30 @@ func TestWhyRepublished(t *testing.T) {
 		require.Equal(t, "MNT-070", f.Why[0].Rule)
 	}
 }
+
+// A snapshot_id that is too long is one finding, also if volumes are created from the snapshot.
+func TestLongSnapshotIDOnce(t *testing.T) {
+	f := requireOne(t, testConfig(testdriver.SnapshotLongID), "restore", "snapshot-queries")
+	require.Contains(t, f.Requirement, "a string SHALL NOT exceed 128 bytes")
+}
+
+// A volume that is created from nothing has the requirement about its source.
+func TestMissingSource(t *testing.T) {
+	f := requireOne(t, testConfig(testdriver.RestoreMissingSucceeds), "snapshot-queries")
+	require.Contains(t, f.Requirement, "Source does not exist: 5 NOT_FOUND")
+}
+
+// A reply to CreateVolume with zones that do not reach the volume is wrong, and not the call that attaches it.
+func TestTooManyZones(t *testing.T) {
+	d := testdriver.New(testdriver.CreateWithoutTopology)
+	d.Zones = map[string]string{"n2": "b"}
+	cfg := configOf(d)
+	cfg.Controller = altered{cfg.Controller, change(func(r *spec.CreateVolumeResponse) {
+		for _, zone := range []string{"a", "b"} {
+			r.Volume.AccessibleTopology = append(r.Volume.AccessibleTopology, &spec.Topology{Segments: map[string]string{"topology.test.csi.volsim.dev/zone": zone}})
+		}
+	})}
+	f := requireOne(t, cfg, "zones")
+	require.Equal(t, "CreateVolume", f.Section)
+	require.Contains(t, f.Requirement, "accessible from each topology in accessible_topology")
+}

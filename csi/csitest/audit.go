@@ -151,7 +151,7 @@ func (r *run) creationOf(id string) *spec.CreateVolumeRequest {
 
 // audit examines a call of volsim.
 func (e *examiner) audit(c *csi.Call, a *audit) {
-	if len(c.Replies) == 0 || c.Volume != "" && e.tainted[e.volume(c.Volume)] {
+	if len(c.Replies) == 0 || c.Volume != "" && e.tainted[e.volume(c.Volume)] || e.fromFlawed(c, c.Replies[0]) {
 		return
 	}
 	reply := c.Replies[0]
@@ -175,6 +175,9 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 	case reply.Status == nil && a.want == codes.OK:
 		e.answer(c, reply.Message)
 	case reply.Status == nil:
+		if r, ok := reply.Message.(*spec.CreateVolumeResponse); ok {
+			e.ids[r.GetVolume().GetVolumeId()] = c.Volume // lists may have this volume
+		}
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, a.want, a.why)
 		f := &e.flaws[len(e.flaws)-1]
 		f.code = storage.Code(a.want.String())

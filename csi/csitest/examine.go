@@ -296,6 +296,9 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 			e.tainted[e.volume(c.Volume)] = e.tainted[e.volume(c.Volume)] || opposite[c.Method]
 			return
 		}
+		if e.fromFlawed(c, reply) {
+			return
+		}
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, code, trimStatus(o.err))
 		e.flaws[len(e.flaws)-1].code = code
 		return

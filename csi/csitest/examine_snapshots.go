@@ -147,6 +147,7 @@ func (e *examiner) snapshotReply(c *csi.Call, message proto.Message) {
 	case *spec.CreateSnapshotResponse:
 		if large := oversized(r); large != "" {
 			e.snaps[r.GetSnapshot().GetSnapshotId()] = name
+			e.applySnapshot(c) // the snapshot exists, and volumes are created from it
 			e.snapshotFlaw(invalid, c, c.Method, name, "the reply to %s is too large: %s", c.Method, large)
 			f := &e.flaws[len(e.flaws)-1]
 			f.section, f.required = c.Method, sizeLimits

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	spec "github.com/container-storage-interface/spec/lib/go/csi"
+
 	"github.com/volsim/volsim/csi"
 	"github.com/volsim/volsim/storage"
 )
@@ -93,4 +95,18 @@ func (e *examiner) mountFlaw(volume, path, format string, args ...any) {
 	f := &e.flaws[before]
 	f.path = path
 	f.method, f.overlap = culprit(*f)
+}
+
+// fromFlawed reports whether a CreateVolume has a source with a flaw, which the reference may lack. Then nothing is said about the new volume.
+func (e *examiner) fromFlawed(c *csi.Call, reply csi.Reply) bool {
+	r, ok := c.Request.(*spec.CreateVolumeRequest)
+	snapshot, volume := r.GetVolumeContentSource().GetSnapshot().GetSnapshotId(), r.GetVolumeContentSource().GetVolume().GetVolumeId()
+	if !ok || (snapshot == "" || !e.tainted[snapshotKey(e.snapshot(snapshot))]) && (volume == "" || !e.tainted[e.volume(volume)]) {
+		return false
+	}
+	e.tainted[c.Volume] = true
+	if created, ok := reply.Message.(*spec.CreateVolumeResponse); ok {
+		e.ids[created.GetVolume().GetVolumeId()] = c.Volume
+	}
+	return true
 }

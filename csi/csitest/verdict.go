@@ -58,7 +58,7 @@ func requirement(f flaw) (section, text string) {
 	case f.kind == accepts && f.method == "NodePublishVolume":
 		section, text = "RPC Interactions and Reference Counting",
 			"NodeStageVolume succeeds before NodePublishVolume; without a staged volume there is nothing to publish, and the code is FAILED_PRECONDITION"
-	case f.kind == accepts && f.method == "CreateVolume":
+	case f.kind == accepts && f.method == "CreateVolume" && f.code != storage.NotFound && f.code != storage.OutOfRange:
 		section, text = "CreateVolume Errors", "a volume of that name that is incompatible with the request MUST give ALREADY_EXISTS"
 	case f.kind == accepts:
 		section, text = f.method+" Errors", tabled(f)

@@ -30,8 +30,8 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 		if r.code == codes.FailedPrecondition && exists && len(v.Attached) == 0 && e.overlapped(c) {
 			return "Concurrency", "a call that its caller gave up must not undo a later one: the volume is not published anywhere any more"
 		}
-		if exists && len(v.Attached) == 0 && e.elsewhere(v.ID, e.node(request.GetNodeId())) {
-			return "CreateVolume", "a volume without accessible_topology in the reply is equally accessible from all nodes, and Kubernetes runs its pods on each of them"
+		if text := e.promised(v.ID, e.node(request.GetNodeId())); exists && len(v.Attached) == 0 && text != "" {
+			return "CreateVolume", text
 		}
 	case *spec.GetCapacityRequest:
 		return c.Method, "the capacity is that for the parameters and the accessible_topology of the request, if they are given"
@@ -69,18 +69,22 @@ func (e *examiner) unmet(r rejection) (section, text string) {
 	return "", ""
 }
 
-// elsewhere reports whether a volume was created without accessible_topology, and a node has another topology than others.
-func (e *examiner) elsewhere(volume, node string) bool {
+// promised says what the accessible_topology of a volume promises about a node, if there are nodes with another topology; "" for nothing.
+func (e *examiner) promised(volume, node string) string {
 	created, ok := e.answers["create "+volume].(*spec.Volume)
-	if !ok || !e.caps.Topology || len(created.GetAccessibleTopology()) > 0 {
-		return false
-	}
+	segments, reach := e.infos[node].GetAccessibleTopology().GetSegments(), created.GetAccessibleTopology()
+	differ := false
 	for _, info := range e.infos {
-		if !maps.Equal(info.GetAccessibleTopology().GetSegments(), e.infos[node].GetAccessibleTopology().GetSegments()) {
-			return true
-		}
+		differ = differ || !maps.Equal(info.GetAccessibleTopology().GetSegments(), segments)
 	}
-	return false
+	switch {
+	case !ok || !e.caps.Topology || !differ:
+	case len(reach) == 0:
+		return "a volume without accessible_topology in the reply is equally accessible from all nodes, and Kubernetes runs its pods on each of them"
+	case len(reach) > 1 && slices.ContainsFunc(reach, func(t *spec.Topology) bool { return includes(segments, t.GetSegments()) }):
+		return "the volume is accessible from each topology in accessible_topology of the reply, and Kubernetes runs its pods on nodes of each of them"
+	}
+	return ""
 }
 
 // parametersFor says how to set the parameters of a request, if it has none and the driver may need some, or which it has; for NodePublishVolume, how to
