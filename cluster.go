@@ -144,14 +144,14 @@ func (c *Cluster) StoredOnly() []api.Kind {
 // Now returns the virtual time.
 func (c *Cluster) Now() time.Time { return c.engine.Now() }
 
-// Step advances the time to the next event and runs it. It returns false if there is none.
-func (c *Cluster) Step() bool { return c.engine.Step() }
+// Step advances the time to the next event and runs it. It returns false if there is none, and within an event.
+func (c *Cluster) Step() bool { return !c.engine.Runs() && c.engine.Step() }
 
 // Advance runs everything that is due within d, including its end, and advances the time by d. A negative d is an error. So are events at one
-// time that never end, such as two controllers that undo each other's writes: the time stays there, and the error lists the pending work. Advance, Settle, Until
-// and Step are for code outside the cluster, and not for controllers, backends and watches, which run within an event.
+// time that never end, such as two controllers that undo each other's writes: the time stays there, and the error lists the pending work. Advance, Settle,
+// Until and Step are for code outside the cluster: within an event, such as the sync of a controller or a call of a backend, they are errors.
 func (c *Cluster) Advance(d time.Duration) error {
-	if err := c.open("advance"); err != nil {
+	if err := c.idle("advance"); err != nil {
 		return err
 	}
 	if d < 0 {
@@ -167,7 +167,7 @@ func (c *Cluster) Advance(d time.Duration) error {
 // PersistentVolume controller has seen them all, as in a real cluster, so settle after the volumes and again after the claim.
 // It returns an error that lists the pending work after Config.SettleLimit of virtual time, or if events at one time never end.
 func (c *Cluster) Settle() error {
-	if err := c.open("settle"); err != nil {
+	if err := c.idle("settle"); err != nil {
 		return err
 	}
 	if err := c.engine.Settle(c.cfg.SettleLimit); err != nil {
@@ -179,7 +179,7 @@ func (c *Cluster) Settle() error {
 // Until runs event by event until cond is true. It evaluates cond now, and then after each event. It returns an error after limit of virtual
 // time, or if no event is left. cond must not write.
 func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
-	if err := c.open("until"); err != nil {
+	if err := c.idle("until"); err != nil {
 		return err
 	}
 	if cond == nil {
@@ -218,6 +218,14 @@ func (c *Cluster) open(verb string) error {
 		return fmt.Errorf("%s: the cluster is closed", verb)
 	}
 	return nil
+}
+
+// idle returns an error for a call that lets time pass, after Close or within an event.
+func (c *Cluster) idle(verb string) error {
+	if c.engine.Runs() {
+		return fmt.Errorf("%s: time passes already: the call is made within an event of the cluster, such as a sync or a call of a backend", verb)
+	}
+	return c.open(verb)
 }
 
 // Controllers returns the names of the controllers and kubelets, as they appear as actors in the trace.

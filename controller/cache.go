@@ -11,7 +11,10 @@ import (
 
 // Cache is a controller's view of one kind of object, as an informer keeps it. It lags behind the API server by the changes that are
 // not delivered yet.
-type Cache[T api.Object] struct{ view view[T] }
+type Cache[T api.Object] struct {
+	setup *Setup
+	view  view[T]
+}
 
 // view reads the objects that an informer has received.
 type view[T api.Object] interface {
@@ -30,6 +33,9 @@ func Watch[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 	if !ok {
 		return watchOther(s, changed)
 	}
+	if s.ended() {
+		return &Cache[T]{setup: s}
+	}
 	informer := engine.NewInformer(s.actor, table)
 	notify := func(kind api.ChangeType, old *T, obj T) {
 		change := api.Change[T]{Type: kind, Key: api.KeyOf(obj), Object: copyOf(obj)}
@@ -44,11 +50,14 @@ func Watch[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 		Update: func(old, obj T) { notify(api.Modified, &old, obj) },
 		Delete: func(obj T) { notify(api.Deleted, &obj, obj) },
 	})
-	return &Cache[T]{informer}
+	return &Cache[T]{s, informer}
 }
 
 // Get returns a copy of the cached object; ok is false if there is none. key is namespace/name, or name for kinds without a namespace.
 func (c *Cache[T]) Get(key string) (obj T, ok bool) {
+	if c.setup.ended() {
+		return obj, false
+	}
 	if obj, ok = c.view.Get(key); ok {
 		obj = copyOf(obj)
 	}
@@ -57,6 +66,9 @@ func (c *Cache[T]) Get(key string) (obj T, ok bool) {
 
 // List returns copies of all cached objects, in the order of their keys.
 func (c *Cache[T]) List() []T {
+	if c.setup.ended() {
+		return nil
+	}
 	var objs []T
 	for _, obj := range c.view.List() {
 		objs = append(objs, copyOf(obj))

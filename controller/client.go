@@ -20,7 +20,7 @@ func Get[T api.Object](p *Process, key string) (T, error) {
 
 // Create creates an object and returns it as stored.
 func Create[T api.Object](p *Process, obj T) (T, error) {
-	if err := objects.CheckWritten("create", obj); err != nil {
+	if err := checkWritten(p, "create", obj); err != nil {
 		return obj, err
 	}
 	return copied(clientOf[T](p).Create(p.proc, copyOf(obj)))
@@ -28,7 +28,7 @@ func Create[T api.Object](p *Process, obj T) (T, error) {
 
 // Update replaces an object except for its status, and returns it as stored. A resourceVersion that is not the stored one is a conflict.
 func Update[T api.Object](p *Process, obj T) (T, error) {
-	if err := objects.CheckWritten("update", obj); err != nil {
+	if err := checkWritten(p, "update", obj); err != nil {
 		return obj, err
 	}
 	return copied(clientOf[T](p).Update(p.proc, copyOf(obj)))
@@ -36,7 +36,7 @@ func Update[T api.Object](p *Process, obj T) (T, error) {
 
 // UpdateStatus replaces the status of an object and returns it as stored.
 func UpdateStatus[T api.Object](p *Process, obj T) (T, error) {
-	if err := objects.CheckWritten("update", obj); err != nil {
+	if err := checkWritten(p, "update", obj); err != nil {
 		return obj, err
 	}
 	return copied(clientOf[T](p).UpdateStatus(p.proc, copyOf(obj)))
@@ -76,8 +76,19 @@ func copied[T api.Object](obj T, err error) (T, error) {
 
 func none[T api.Object]() (obj T) { return obj }
 
-// checkKey returns an error for a key without a namespace if objects of type T have one.
+// checkWritten returns an error for an object that cannot be written, and for a process that has ended.
+func checkWritten(p *Process, verb string, obj api.Object) error {
+	if err := p.check(verb); err != nil {
+		return err
+	}
+	return objects.CheckWritten(verb, obj)
+}
+
+// checkKey returns an error for a key without a namespace if objects of type T have one, and for a process that has ended.
 func checkKey[T api.Object](p *Process, verb, key string) error {
+	if err := p.check(verb); err != nil {
+		return err
+	}
 	kind := kindOf[T]()
 	if known := p.proc.Engine().Store().Describe(kind); known != nil && known.Namespaced && !strings.Contains(key, "/") {
 		return fmt.Errorf("%s %s %q: the key has no namespace; want namespace/name", verb, kind, key)

@@ -53,7 +53,7 @@ func run(e *engine.Engine, c Controller) error {
 	}
 	e.SetLag(c.Name, c.Lag)
 	_, err := e.NewActor(c.Name, func(a *engine.Actor) {
-		c.Start(&Setup{actor: a, recorder: a.NewRecorder(c.Name)})
+		c.Start(&Setup{actor: a, life: a.Lives(), recorder: a.NewRecorder(c.Name)})
 	})
 	if err != nil {
 		return fmt.Errorf("add controller %q: %w", c.Name, err)
@@ -61,11 +61,16 @@ func run(e *engine.Engine, c Controller) error {
 	return nil
 }
 
-// Setup creates the parts of one life of a controller.
+// Setup creates the parts of one life of a controller, which ends with a crash. Afterwards it, its queues and its caches are without effect:
+// nothing runs or is queued, and nothing is found.
 type Setup struct {
 	actor    *engine.Actor
+	life     int // of the actor
 	recorder *engine.Recorder
 }
+
+// ended reports whether this life of the controller is over.
+func (s *Setup) ended() bool { return !s.actor.Alive() || s.actor.Lives() != s.life }
 
 // Every runs fn after each period; the period begins anew when fn returns. It is background work, for which Settle does not wait.
 // It panics unless the period is positive, and if fn is nil.
@@ -76,8 +81,13 @@ func (s *Setup) Every(period time.Duration, fn func(*Process)) {
 	if fn == nil {
 		panic(fmt.Sprintf("controller %q: Every(%v): the function is nil", s.actor.Name(), period))
 	}
-	s.actor.Background(period, "periodic work", func(p *engine.Process) {
-		fn(s.process(p))
+	if s.ended() {
+		return
+	}
+	s.actor.Background(period, "periodic work", func(proc *engine.Process) {
+		p := s.process(proc)
+		defer p.end()
+		fn(p)
 		s.Every(period, fn)
 	})
 }
@@ -88,42 +98,76 @@ func (s *Setup) NewQueue(name string, sync func(p *Process, key string) error) *
 	if sync == nil {
 		panic(fmt.Sprintf("controller %q: NewQueue(%q): the function is nil", s.actor.Name(), name))
 	}
-	return &Queue{s.actor.NewQueue(engine.QueueConfig{
-		Name: name, Sync: func(p *engine.Process, key string) error { return sync(s.process(p), key) },
-	})}
+	q := &Queue{setup: s}
+	if s.ended() {
+		return q
+	}
+	q.queue = s.actor.NewQueue(engine.QueueConfig{Name: name, Sync: func(proc *engine.Process, key string) error {
+		p := s.process(proc)
+		defer p.end()
+		return sync(p, key)
+	}})
+	return q
 }
 
 func (s *Setup) process(p *engine.Process) *Process { return &Process{proc: p, setup: s} }
 
 // Queue is a work queue. A key that is queued twice before the worker takes it is synced once.
-type Queue struct{ queue *engine.Queue }
+type Queue struct {
+	setup *Setup
+	queue *engine.Queue // nil if the life had ended before
+}
 
 // Add queues a key.
-func (q *Queue) Add(key string) { q.queue.Add(key) }
+func (q *Queue) Add(key string) { q.AddAfter(key, 0) }
 
 // AddAfter queues a key after the delay.
-func (q *Queue) AddAfter(key string, delay time.Duration) { q.queue.AddAfter(key, delay) }
+func (q *Queue) AddAfter(key string, delay time.Duration) {
+	if !q.setup.ended() {
+		q.queue.AddAfter(key, delay)
+	}
+}
 
 // Process is one sequence of steps of a controller: the sync of a key, or one run of periodic work. It may wait in the middle; others
-// run meanwhile.
+// run meanwhile. It ends when the function that gets it returns. Afterwards, calls with it are errors, and its methods do nothing.
 type Process struct {
 	proc  *engine.Process
 	setup *Setup
+	ended bool
+}
+
+func (p *Process) end() { p.ended = true }
+
+// check returns an error for a call after the end of the process.
+func (p *Process) check(verb string) error {
+	if p.ended {
+		return fmt.Errorf("%s: this Process of controller %q has ended; use the one that the function gets", verb, p.setup.actor.Name())
+	}
+	return nil
 }
 
 // Now returns the virtual time.
-func (p *Process) Now() time.Time { return p.proc.Now() }
+func (p *Process) Now() time.Time { return p.setup.actor.Engine().Now() }
 
 // Sleep waits in virtual time.
-func (p *Process) Sleep(d time.Duration) { p.proc.Sleep(d) }
+func (p *Process) Sleep(d time.Duration) {
+	if !p.ended {
+		p.proc.Sleep(d)
+	}
+}
 
 // Event emits a Kubernetes Event about the object. eventType is Normal or Warning; text may have fmt verbs for args.
 func (p *Process) Event(obj api.Object, eventType, reason, text string, args ...any) {
+	if p.ended {
+		return
+	}
 	p.setup.recorder.Event(p.proc, obj, eventType, reason, text, args...)
 }
 
 // Decide records a decision about the object in the trace, with a text that may have fmt verbs for args. Record a decision before the
 // writes that it causes.
 func (p *Process) Decide(obj api.Object, text string, args ...any) {
-	p.proc.Decide("", obj, text, args...)
+	if !p.ended {
+		p.proc.Decide("", obj, text, args...)
+	}
 }

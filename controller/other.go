@@ -16,6 +16,9 @@ func watchOther[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 	if err != nil {
 		panic(fmt.Sprintf("controller: %v", err))
 	}
+	if s.ended() {
+		return &Cache[T]{setup: s}
+	}
 	informer := engine.NewInformer(s.actor, table)
 	notify := func(kind api.ChangeType, old, obj *plain.Object) {
 		change := api.Change[T]{Type: kind, Key: api.KeyOf(obj), Version: versionOf(obj)}
@@ -39,7 +42,7 @@ func watchOther[T api.Object](s *Setup, changed func(api.Change[T])) *Cache[T] {
 		Update: func(old, obj *plain.Object) { notify(api.Modified, old, obj) },
 		Delete: func(obj *plain.Object) { notify(api.Deleted, obj, obj) },
 	})
-	return &Cache[T]{otherView[T]{informer}}
+	return &Cache[T]{s, otherView[T]{informer}}
 }
 
 // otherView converts what an informer has received.
