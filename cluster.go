@@ -87,6 +87,9 @@ func New(cfg Config) (*Cluster, error) {
 	if err := c.startControllers(); err != nil {
 		return nil, err
 	}
+	if err := backends.Take(); err != nil {
+		return nil, fmt.Errorf("volsim: Config.Backends: %w", err)
+	}
 	return c, nil
 }
 
@@ -228,7 +231,8 @@ func (c *Cluster) idle(verb string) error {
 	return c.open(verb)
 }
 
-// Controllers returns the names of the controllers and kubelets, as they appear as actors in the trace.
+// Controllers returns the names of the controllers and kubelets that have started, as they appear as actors in the trace. Some start with the
+// first object that they work on, such as statefulset-controller. Before, Crash, Restart, Config.Without and Config.Lag know their names, too.
 func (c *Cluster) Controllers() []string {
 	var names []string
 	for _, a := range c.engine.Actors() {

@@ -1,6 +1,7 @@
 package volsim
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/klog"
 	"github.com/volsim/volsim/internal/core/options"
+	"github.com/volsim/volsim/internal/core/sidecar"
 	"github.com/volsim/volsim/mount"
 	"github.com/volsim/volsim/storage"
 )
@@ -29,8 +31,8 @@ type Config struct {
 	Seed int64
 	// Start is the time at which the cluster begins. Zero is 2026-01-01 00:00:00 UTC.
 	Start time.Time
-	// Backends are the storage systems, each with its own name; see package fake. With none, the default, only PersistentVolumes that
-	// exist can be bound.
+	// Backends are the storage systems, each with its own name; see package fake. A fake.Memory belongs to one cluster: make a new one for
+	// each. With none, the default, only PersistentVolumes that exist can be bound.
 	Backends []storage.Backend
 	// Latency is how long each API call of a controller takes. Zero is no time; negative is an error.
 	Latency time.Duration
@@ -137,6 +139,19 @@ func (cfg *Config) validate() error {
 	// Objects cannot contain other years.
 	if year := cfg.Start.Year(); !cfg.Start.IsZero() && (year < 1 || year > maxStartYear) {
 		return fmt.Errorf("volsim: Config.Start is in the year %d; give zero for the default, or a time from 1 to %d", year, maxStartYear)
+	}
+	if cfg.NodeWatcher && len(cfg.HealthMonitors) == 0 {
+		return errors.New("volsim: Config.NodeWatcher is set, but Config.HealthMonitors names no driver; name one")
+	}
+	for _, of := range []struct {
+		field  string
+		config SidecarConfig
+		resync time.Duration
+	}{{"Provisioner", cfg.Provisioner, 15 * time.Minute}, {"Attacher", cfg.Attacher, 10 * time.Minute}, {"Resizer", cfg.Resizer, 10 * time.Minute}} {
+		config, defaults := sidecar.Config(of.config), sidecar.Config{RetryStart: time.Second, RetryMax: 5 * time.Minute, ResyncPeriod: of.resync}
+		if err := config.Complete("volsim: Config."+of.field, defaults); err != nil {
+			return err
+		}
 	}
 	for _, name := range cfg.lagging() {
 		if lag := cfg.Lag[name]; lag < 0 {

@@ -1,6 +1,7 @@
 package volsim_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -139,6 +140,15 @@ metadata: {name: n2}
 	require.NoError(t, err)
 	err = c.Apply([]byte(strings.Replace(manifest, "metadata: {", "metadata: {resourceVersion: '1', ", 1)))
 	require.True(t, apierrors.IsConflict(err), "API-011: %v", err)
+
+	// The spec of a claim that is bound has the volume, and cannot be changed.
+	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: again}, spec: {storageClassName: "",
+  accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
+	require.NoError(t, c.Apply([]byte(claim)))
+	require.NoError(t, c.Patch(fake.Claim("again", "1Gi"), `{"spec":{"volumeName":"for-again"}}`))
+	err = c.Apply([]byte(claim))
+	require.True(t, apierrors.IsInvalid(err), "%v", err)
+	require.ErrorContains(t, err, "; Apply replaces an object, with the fields that the manifest lacks: use Patch for those that change")
 }
 
 // TestClosed: after Close the state can be read, and everything else is an error.
@@ -163,6 +173,22 @@ func TestClosed(t *testing.T) {
 	require.Equal(t, corev1.ClaimPending, claim.Status.Phase)
 }
 
+// TestOneCluster: a backend belongs to one cluster, also when that is closed; one of a configuration that is refused belongs to none.
+func TestOneCluster(t *testing.T) {
+	for _, backend := range []storage.Backend{fake.CSI("disk.example.com"), fake.NFS()} {
+		cfg := volsim.Config{Backends: []storage.Backend{backend}, Without: []string{"nobody"}}
+		_, err := volsim.New(cfg)
+		require.ErrorContains(t, err, "nobody")
+		cfg.Without = nil
+		c, err := volsim.New(cfg)
+		require.NoError(t, err)
+		c.Close()
+		_, err = volsim.New(cfg)
+		require.EqualError(t, err, fmt.Sprintf("volsim: Config.Backends: backend %q belongs to another cluster, and has its volumes; "+
+			"make a new backend for each cluster", backend.Name()))
+	}
+}
+
 // TestBadConfig: an error names the field and says what to do.
 func TestBadConfig(t *testing.T) {
 	for _, test := range []struct {
@@ -183,6 +209,8 @@ func TestBadConfig(t *testing.T) {
 		{"a health monitor of a driver without conditions", volsim.Config{HealthMonitors: []string{"d"},
 			Backends: []storage.Backend{fake.CSI("d", fake.Only(storage.Create))}},
 			[]string{`Config.HealthMonitors names "d"`, "can neither ListConditions nor GetCondition"}},
+		{"a node watcher of no monitor", volsim.Config{NodeWatcher: true}, []string{"Config.NodeWatcher is set", "Config.HealthMonitors names no driver"}},
+		{"attaching again before the failure", volsim.Config{Attacher: volsim.SidecarConfig{RetryStart: -1}}, []string{"Config.Attacher.RetryStart is -1ns", "give zero"}},
 		{"a feature gate that is not simulated", volsim.Config{FeatureGates: map[string]bool{"AnyVolumeDataSource": true}},
 			[]string{`Config.FeatureGates: "AnyVolumeDataSource" is not`, "these are: CSIVolumeHealth, CrossNamespaceVolumeDataSource"}},
 		{"provisioning retries that shrink", volsim.Config{Backends: []storage.Backend{fake.CSI("a.example.com")},

@@ -203,8 +203,10 @@ func (c *Cluster) load(obj api.Object) error {
 	return describe("load", obj, err)
 }
 
-// Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist, with all their fields: a claim without the volumeName that it got since is
-// an error. (The command `apply` of scripts merges, as kubectl does.) A malformed manifest changes nothing. If the server rejects an object, those before it stay. Objects of kinds that are not simulated are stored; see StoredOnly.
+// Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist, with all their fields: a claim without the
+// volumeName that it got since is an error. (The command `apply` of scripts merges, as kubectl does; here, Patch does that.) A malformed
+// manifest changes nothing. If the server rejects an object, those before it stay. Objects of kinds that are not simulated are stored; see
+// StoredOnly.
 func (c *Cluster) Apply(manifest []byte) error {
 	objs, err := store.ReadManifests(manifest)
 	if err != nil {
@@ -227,7 +229,11 @@ func (c *Cluster) apply(obj api.Object) error {
 	if obj.GetResourceVersion() == "" {
 		obj.SetResourceVersion(stored.GetResourceVersion())
 	}
-	return c.Update(obj)
+	err = c.Update(obj)
+	if apierrors.IsInvalid(err) {
+		return fmt.Errorf("apply: %w; Apply replaces an object, with the fields that the manifest lacks: use Patch for those that change", err)
+	}
+	return err
 }
 
 func (c *Cluster) checkObject(verb string, obj api.Object) error {

@@ -52,7 +52,8 @@ type contract interface {
 	storage.Rebooter
 	storage.AttachLimiter
 	NotifyAttachLimit(self storage.Backend, fn func()) bool
-	Err() error // of the options; backends.NewSet returns it
+	Err() error  // of the options; backends.NewSet returns it
+	Take() error // see backends.Set.Take
 }
 
 // Volumes returns the volumes that exist, sorted by ID.
@@ -109,6 +110,7 @@ type model struct {
 	inTree bool
 	settings
 	owner    storage.Backend // the Memory; nil for a Plugin; see NotifyAttachLimit
+	taken    bool            // by a cluster
 	supports func(*corev1.PersistentVolumeSource) bool
 
 	volumes  map[string]*volume
@@ -220,6 +222,15 @@ func (m *model) Err() error {
 		return nil
 	}
 	return fmt.Errorf("backend %s: %s", m.name, strings.Join(m.mistakes, "; "))
+}
+
+// Take makes the backend part of a cluster. It is an error if it is part of one.
+func (m *model) Take() error {
+	if m.taken {
+		return fmt.Errorf("backend %q belongs to another cluster, and has its volumes; make a new backend for each cluster", m.name)
+	}
+	m.taken = true
+	return nil
 }
 
 // Name returns the name of the driver or plugin.

@@ -1,5 +1,10 @@
 package mount
 
+import (
+	"fmt"
+	"path"
+)
+
 // Mount is one mounted file system or device. Mounts survive the kubelet, but not a reboot of the node.
 type Mount struct {
 	// Path is the absolute path of the mount point.
@@ -21,6 +26,12 @@ func (n *Node) Mounts() []Mount {
 	return mounts
 }
 
-// BreakDisk makes every change of the disk at that absolute path fail with err, such as a mount or the removal of a directory. A nil err
-// repairs the path.
-func (n *Node) BreakDisk(path string, err error) { n.disk.Break(path, err) }
+// BreakDisk makes every change of the disk at that path fail with err, such as a mount or the removal of a directory. A nil err repairs the
+// path. It returns an error for a path that is not absolute and clean: the kubelet uses no other.
+func (n *Node) BreakDisk(file string, err error) error {
+	if !path.IsAbs(file) || path.Clean(file) != file {
+		return fmt.Errorf("break the disk of node %s at %q: the path is not absolute and clean; want one like /var/lib/kubelet/pods", n.name, file)
+	}
+	n.disk.Break(file, err)
+	return nil
+}

@@ -105,15 +105,19 @@ func (n *Node) Partition(cut bool) {
 // Partitioned reports whether the kubelet is cut off from the API server.
 func (n *Node) Partitioned() bool { return n.partitioned }
 
-// Unregister removes a CSI driver from the node, as when its pod restarts: the kubelet cannot call it until Register.
-func (n *Node) Unregister(driver string) { n.register(driver, false) }
+// Unregister removes a CSI driver from the node, as when its pod restarts: the kubelet cannot call it until Register. It is an error if the
+// cluster has no such driver.
+func (n *Node) Unregister(driver string) error { return n.register("unregister", driver, false) }
 
-// Register brings a CSI driver back to the node. All drivers are registered at first.
-func (n *Node) Register(driver string) { n.register(driver, true) }
+// Register brings a CSI driver back to the node. All drivers are registered at first. It is an error if the cluster has no such driver.
+func (n *Node) Register(driver string) error { return n.register("register", driver, true) }
 
-func (n *Node) register(driver string, there bool) {
+func (n *Node) register(verb, driver string, there bool) error {
+	if _, ok := n.nodes.backends.Driver(driver); !ok {
+		return fmt.Errorf("%s driver %q on node %s: there is no such CSI driver", verb, driver, n.name)
+	}
 	if n.unregistered[driver] == !there {
-		return
+		return nil
 	}
 	n.unregistered[driver] = !there
 	if n.kubelet != nil {
@@ -124,6 +128,7 @@ func (n *Node) register(driver string, there bool) {
 			n.kubeletActor.Go("CSI driver "+driver, func(p *engine.Process) { n.kubelet.registrar.register(p, driver) })
 		}
 	}
+	return nil
 }
 
 // Exit makes the containers of a pod exit by themselves and leaves the pod in that phase, Succeeded or Failed (MNT-388). It is an error if

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -58,6 +59,25 @@ func TestStopDuringCall(t *testing.T) {
 	w.node.Start()
 	w.Advance(time.Minute)
 	want(t, "phase", w.phase("p1"), corev1.PodRunning)
+}
+
+// TestNodeMisuse: what has no effect is an error.
+func TestNodeMisuse(t *testing.T) {
+	n := newFixture(t).node
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{n.Unregister("typo"), `unregister driver "typo" on node ` + nodeName + ": there is no such CSI driver"},
+		{n.Register("typo"), `register driver "typo" on node ` + nodeName + ": there is no such CSI driver"},
+		{n.BreakDisk("relative", errors.New("broken")), `break the disk of node ` + nodeName + ` at "relative": the path is not absolute and clean; ` +
+			"want one like /var/lib/kubelet/pods"},
+		{n.BreakDisk("/var/", nil), `at "/var/": the path is not absolute and clean`},
+	} {
+		if tt.err == nil || !strings.Contains(tt.err.Error(), tt.want) {
+			t.Errorf("%v, want %q", tt.err, tt.want)
+		}
+	}
 }
 
 // MNT-485: a reboot loses mounts and containers, not files; volumes are mounted again, and an Event reports the reboot.

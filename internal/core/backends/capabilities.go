@@ -2,6 +2,7 @@ package backends
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -67,6 +68,27 @@ func implements(b storage.Backend, op storage.Op) (ok bool) {
 		_, ok = b.(storage.ConditionReporter)
 	}
 	return ok
+}
+
+// checkCapabilities returns an error for capabilities that no backend has, and for a method Capabilities that panics.
+func checkCapabilities(b storage.Backend) error {
+	d, ok := b.(storage.Describer)
+	if !ok {
+		return nil
+	}
+	var c storage.Capabilities
+	if err := Safely(b.Name(), "Capabilities", func() error { c = d.Capabilities(); return nil }); err != nil {
+		return err
+	}
+	for _, op := range c.Without {
+		if !IsOp(op) {
+			return fmt.Errorf("its Capabilities.Without has %q; want one of %v", op, ops)
+		}
+	}
+	if slices.Contains(c.TopologyKeys, "") {
+		return errors.New("its Capabilities.TopologyKeys have an empty key; remove it")
+	}
+	return nil
 }
 
 // capabilities returns those of a Describer; the zero value for any other backend, and for one that panics.

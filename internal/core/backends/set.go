@@ -52,6 +52,18 @@ func NewSet(backends ...storage.Backend) (*Set, error) {
 	return s, nil
 }
 
+// Take makes the backends part of a cluster. It is an error if a fake.Memory is part of another one, whose volumes it has.
+func (s *Set) Take() error {
+	for _, e := range s.entries {
+		if owned, ok := e.backend.(interface{ Take() error }); ok {
+			if err := owned.Take(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 func (e entry) check() error {
 	switch {
 	case e.name == "":
@@ -61,7 +73,7 @@ func (e entry) check() error {
 	case !e.inTree && len(e.name) > longestDriverName:
 		return fmt.Errorf("the name %q has %d characters; the name of a CSI driver may have %d", e.name, len(e.name), longestDriverName)
 	}
-	if err := checkMethods(e.backend); err != nil {
+	if err := errors.Join(checkMethods(e.backend), checkCapabilities(e.backend)); err != nil {
 		return err
 	}
 	if checked, ok := e.backend.(interface{ Err() error }); ok {

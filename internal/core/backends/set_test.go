@@ -38,6 +38,14 @@ func (lazy) Delay(op storage.Op, _ string) (d time.Duration) {
 	return -1
 }
 
+// describing has these capabilities.
+type describing struct {
+	named
+	capabilities func() storage.Capabilities
+}
+
+func (d describing) Capabilities() storage.Capabilities { return d.capabilities() }
+
 // halfAttacher cannot detach.
 type halfAttacher struct{ named }
 
@@ -74,6 +82,13 @@ func TestNewSet(t *testing.T) {
 		{"long enough", []storage.Backend{named(strings.Repeat("a", 63)), greedy{named(strings.Repeat("b", 64))}}, ""},
 		{"half of an interface", []storage.Backend{halfAttacher{named("a")}},
 			"it has a method Attach but does not implement storage.Attacher; implement all its methods, and list what it cannot do in Capabilities.Without"},
+		{"capabilities that panic", []storage.Backend{describing{"a", func() storage.Capabilities { panic("not yet") }}},
+			"backend a: Capabilities panicked: not yet"},
+		{"without an unknown operation", []storage.Backend{describing{"a", func() storage.Capabilities {
+			return storage.Capabilities{Without: []storage.Op{storage.Delete, "Junk"}}
+		}}}, "GetCondition ListConditions]"},
+		{"an empty topology key", []storage.Backend{describing{"a", func() storage.Capabilities { return storage.Capabilities{TopologyKeys: []string{""}} }}},
+			"its Capabilities.TopologyKeys have an empty key; remove it"},
 		{"wrong options", []storage.Backend{fake.CSI("a", fake.Quota("much"), nil)},
 			`backend 1 of 1 (*fake.Memory): backend a: Quota "much" is not a size; write it like 10Gi; option 2 is nil`},
 	} {
