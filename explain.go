@@ -57,9 +57,20 @@ func (c *Cluster) stopped(actor string) (why, remedy string) {
 	if slices.Contains(c.cfg.Without, actor) {
 		return missing, fmt.Sprintf("remove %q from Config.Without", actor)
 	}
+	if c.cfg.internal.NoControllers {
+		return "", ""
+	}
+	if node, ok := actors.NodeOfKubelet(actor); ok {
+		switch {
+		case c.nodes == nil:
+			return missing, fmt.Sprintf("remove %q from Config.Without, or write the status yourself", Kubelets)
+		case c.cfg.ManualNodes:
+			return missing, fmt.Sprintf("add node %s with Cluster.AddNode, or write the status yourself", node)
+		}
+	}
 	driver, ok := actors.DriverOf(actor)
 	switch {
-	case !ok || c.cfg.internal.NoControllers:
+	case !ok:
 		return "", ""
 	case actors.IsAttacher(actor):
 		// ATT-145: without attachRequired false the attach/detach controller waits for it.

@@ -100,6 +100,25 @@ func TestExplainStopped(t *testing.T) {
 	}
 }
 
+// TestExplainNoKubelet: a pod waits for a kubelet that the cluster does not have.
+func TestExplainNoKubelet(t *testing.T) {
+	for _, tt := range []struct {
+		cfg    volsim.Config
+		remedy string
+	}{
+		{volsim.Config{Without: []string{volsim.Kubelets}}, `remove "kubelet" from Config.Without, or write the status yourself`},
+		{volsim.Config{ManualNodes: true}, "add node n1 with Cluster.AddNode, or write the status yourself"},
+	} {
+		c := newCluster(t, tt.cfg)
+		require.NoError(t, c.Create(fake.Node("n1"), fake.Volume("v", "1Gi"), fake.Claim("data", "1Gi"), fake.Pod("p", fake.Claims("data"))))
+		require.NoError(t, c.Advance(10*time.Second))
+		x, err := c.Explain("pod/p")
+		require.NoError(t, err)
+		require.Equal(t, explain.Change{When: explain.Manual, Text: "kubelet/n1 is not part of the cluster"}, x.Changes)
+		require.Equal(t, explain.Step{Does: tt.remedy}, x.Next[len(x.Next)-1])
+	}
+}
+
 func TestExplainNames(t *testing.T) {
 	c := newCluster(t, volsim.Config{})
 	require.NoError(t, c.Create(fake.Volume("pv", "1Gi"), fake.Claim("shop/data", "10Gi"), fake.Pod("shop/p", fake.Claims("data"))))
@@ -115,7 +134,7 @@ func TestExplainNames(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 	}
 	_, err := c.Explain("data")
-	require.EqualError(t, err, `explain: invalid object name "data": want pvc/namespace/name, pod/namespace/name or pv/name`)
+	require.EqualError(t, err, `explain: invalid object name "data": want KIND/NAME or KIND/NAMESPACE/NAME, such as pvc/data or pod/shop/web-0`)
 }
 
 // failover is a cluster in which a pod on n2 waits for a volume that the dead node n1 has mounted, and how long it has waited.

@@ -59,6 +59,12 @@ func unknownVerb(m Match, server bool) error {
 	return fmt.Errorf("unknown verb %q: want one of %s%s", m.Verb, strings.Join(verbs, ", "), similar.Hint(m.Verb, verbs))
 }
 
+// bareKey reports whether the key lacks the namespace that calls about the kind have. A list, or the deletion of a collection, has a namespace alone.
+func bareKey(m Match) bool {
+	kind := objkinds.Get(m.Kind)
+	return kind != nil && kind.Namespaced && m.Key != "" && !strings.Contains(m.Key, "/") && m.Verb != "list" && m.Verb != "deletecollection"
+}
+
 // checkMatch returns an error for a match that no call can satisfy. Calls to the API server have a kind and no node; calls to backends have
 // no kind; each have their own verbs.
 func checkMatch(m Match) error {
@@ -69,6 +75,8 @@ func checkMatch(m Match) error {
 		return unknownVerb(m, server)
 	case m.Kind != "" && objkinds.Get(m.Kind) == nil && !strings.Contains(m.Kind, "."):
 		return fmt.Errorf("there is no kind %q; write it as in a manifest, one of %v", m.Kind, store.Kinds())
+	case bareKey(m):
+		return fmt.Errorf("the key %q of a %s has no namespace; want namespace/name (a list has only the namespace: set Verb to list)", m.Key, m.Kind)
 	case server && backend:
 		return fmt.Errorf("no call matches; the API server has the target %q, lower-case verbs and kinds, a backend has its name as target, "+
 			"operations, nodes and pods", api.APIServer)

@@ -36,7 +36,7 @@ func ParseIn(namespace, text string) (api.Ref, error) {
 	parts := strings.Split(text, "/")
 	for _, part := range parts {
 		if part == "" {
-			return api.Ref{}, fmt.Errorf("invalid object name %q: want pvc/namespace/name, pod/namespace/name or pv/name", text)
+			return api.Ref{}, fmt.Errorf("invalid object name %q: want KIND/NAME or KIND/NAMESPACE/NAME, such as pvc/data or pod/shop/web-0", text)
 		}
 	}
 	kind, namespaced, known := KindOf(parts[0])
@@ -46,7 +46,7 @@ func ParseIn(namespace, text string) (api.Ref, error) {
 	case !known && len(parts) > 2:
 		return api.Ref{}, UnknownKind(parts[0])
 	case !known:
-		return api.Ref{}, fmt.Errorf("invalid object name %q: want pvc/namespace/name, pod/namespace/name or pv/name", text)
+		return api.Ref{}, fmt.Errorf("invalid object name %q: want KIND/NAME or KIND/NAMESPACE/NAME, such as pvc/data or pod/shop/web-0", text)
 	case namespaced && len(parts) == 3:
 		return api.Ref{Kind: kind, Key: api.Key(parts[1], parts[2])}, nil
 	case namespaced && len(parts) == 2:
