@@ -54,7 +54,8 @@ type attacher struct {
 	ids map[string]map[string]string
 }
 
-// NewAttacher adds the external-attacher of a CSI driver to the engine, as actors.Attacher of its name. It returns an error for a negative
+// NewAttacher is for package volsim: callers use volsim.New.
+// It adds the external-attacher of a CSI driver to the engine, as actors.Attacher of its name. It returns an error for a negative
 // period or delay, for a RetryMax below RetryStart, and for a backend that is no CSI driver.
 func NewAttacher(e *engine.Engine, driver storage.Backend, cfg sidecar.Config, opts options.Attacher) (*engine.Actor, error) {
 	if driver == nil || backends.IsInTree(driver) {

@@ -64,7 +64,8 @@ type controller struct {
 	verifier verifier
 }
 
-// New adds the attach/detach controller to the engine. A nil set has no backends. It returns an error for a SyncPeriod below a second, for
+// New is for package volsim: callers use volsim.New.
+// It adds the attach/detach controller to the engine. A nil set has no backends. It returns an error for a SyncPeriod below a second, for
 // a PollStretch that is no fraction, and for a second controller.
 func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Attach) (*engine.Actor, error) {
 	if err := complete(&cfg, &opts); err != nil {

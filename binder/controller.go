@@ -68,7 +68,8 @@ type controller struct {
 	provisioned sharedAnnotations
 }
 
-// New adds the PersistentVolume controller to the engine. A negative ResyncPeriod and a second controller are errors.
+// New is for package volsim: callers use volsim.New.
+// It adds the PersistentVolume controller to the engine. A negative ResyncPeriod and a second controller are errors.
 func New(e *engine.Engine, cfg Config) (*engine.Actor, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err

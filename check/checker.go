@@ -59,7 +59,8 @@ func unusedChecker(invariants []Invariant) *Checker {
 	return c
 }
 
-// New returns a checker of these invariants for an empty cluster with these storage systems; nil is none. reachable reports whether the
+// New is for package volsim: callers set volsim.Config.Check.
+// It returns a checker of these invariants for an empty cluster with these storage systems; nil is none. reachable reports whether the
 // kubelet of a node runs and reaches the API server, so that it can make progress; nil: each does. New returns an error for an invariant
 // without Name or Watch, a duplicate name, and a negative Within.
 func New(invariants []Invariant, systems *backends.Set, reachable func(node string) bool) (*Checker, error) {

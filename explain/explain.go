@@ -25,7 +25,7 @@ type Explainer struct {
 	ix       *index
 }
 
-// New returns an Explainer of a snapshot, which must not change afterwards.
+// New is for package volsim: callers use Cluster.Explain. It returns an Explainer of a snapshot, which must not change afterwards.
 func New(s snapshot.Snapshot) *Explainer { return &Explainer{snapshot: &s, ix: newIndex(&s)} }
 
 // Brief returns an Explainer of the same snapshot that omits candidates. It is faster for many objects.

@@ -44,7 +44,8 @@ type Nodes struct {
 	owners *plugin.Owners
 }
 
-// New prepares the kubelets of a cluster. Add and Follow start them. set has the storage systems that nodes can reach; nil means none,
+// New is for package volsim: callers use volsim.New.
+// It prepares the kubelets of a cluster. Add and Follow start them. set has the storage systems that nodes can reach; nil means none,
 // except volumes in the pods themselves. It returns an error that names the field for a negative value in the configuration.
 func New(e *engine.Engine, set *backends.Set, cfg Config, opts options.Kubelet) (*Nodes, error) {
 	if err := cfg.complete(); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 )
 
-// New adds the controller of that name: actors.PVProtection, PVCProtection, Ephemeral or RecyclerPodRunner. Only the last
+// New is for package volsim: callers use volsim.New.
+// It adds the controller of that name: actors.PVProtection, PVCProtection, Ephemeral or RecyclerPodRunner. Only the last
 // uses the backends; a nil set has none, and then every recycler pod fails. Workers are as many as in kube-controller-manager.
 func New(e *engine.Engine, name string, set *backends.Set) (*engine.Actor, error) {
 	switch name {

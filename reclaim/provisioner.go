@@ -19,7 +19,8 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// NewProvisioner adds the external-provisioner of a CSI driver: the sidecar that creates volumes for claims (XPROV-010 to XPROV-040) and
+// NewProvisioner is for package volsim: callers use volsim.New.
+// It adds the external-provisioner of a CSI driver: the sidecar that creates volumes for claims (XPROV-010 to XPROV-040) and
 // deletes released ones (XPROV-050 to XPROV-056). A crash loses which claims were in progress and which volumes were still to be saved; the
 // driver goes on.
 func NewProvisioner(e *engine.Engine, driver storage.Backend, cfg sidecar.Config, opts options.Provisioner) (*engine.Actor, error) {

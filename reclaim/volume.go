@@ -29,7 +29,8 @@ type reclaimer struct {
 
 func volumeName(pv *corev1.PersistentVolume) klog.Attr { return klog.String("volumeName", pv.Name) }
 
-// NewReclaimer returns the half of the PersistentVolume controller that applies reclaim policies, for the half that is the host. A nil set
+// NewReclaimer is for package volsim: callers use volsim.New.
+// It returns the half of the PersistentVolume controller that applies reclaim policies, for the half that is the host. A nil set
 // has no backends.
 func NewReclaimer(host pvcontroller.Host, set *backends.Set, opts options.Reclaimer) pvcontroller.Reclaimer {
 	r := &reclaimer{host: host, backends: set, migrated: opts.Migration, namespace: opts.RecyclerNamespace, scheduler: opts.RecyclerScheduler}
