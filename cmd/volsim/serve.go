@@ -179,7 +179,12 @@ func (f *serveFlags) explained(err error) error {
 	if at := new(script.Error); errors.As(err, &at) {
 		err = at.Err
 	}
-	if unknown, ok := strings.CutPrefix(err.Error(), "without names "); ok {
+	return withoutError(err)
+}
+
+// withoutError returns an error of a cluster, or of the setting of a script, about an unknown controller as one of the option.
+func withoutError(err error) error {
+	if _, unknown, ok := strings.Cut(err.Error(), "ithout names "); ok {
 		return usageError{errors.New("invalid --without: " + unknown)}
 	}
 	return err

@@ -182,7 +182,7 @@ func TestSweepMistakes(t *testing.T) {
 		{"a script has its own setup", []string{"--exhaustive", "--without", "kubelet", file}, exitUsage,
 			"invalid --without for a script; use config without=... in the script"},
 		{"a script starts its controllers", []string{"--exhaustive", "--starting", file}, exitUsage, "invalid --starting for a script"},
-		{"no such controller", []string{"--exhaustive", "--without", "nobody", model}, exitFailed, `Without names "nobody"`},
+		{"no such controller", []string{"--exhaustive", "--without", "nobody", model}, exitUsage, `invalid --without: "nobody": there is no such controller; there are `},
 		{"a script that is wrong", []string{"--seeds", "1..5", write(t, dir, "x.txtar", "now\nconquer\n")}, exitFailed, "x.txtar:2: conquer: "},
 		{"choices that are none", []string{"--choices", file, model}, exitFailed, `choice 1 is "apply": want a number from 0 on`},
 		{"a merge of something else", []string{"--merge", file}, exitFailed, "line 1 is not a line of volsim sweep"},

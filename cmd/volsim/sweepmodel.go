@@ -45,7 +45,7 @@ func (f *sweepFlags) modelOf(cmd *cobra.Command, name string, data []byte) (swep
 	m := explore.Manifest{Data: data, Without: f.without, Until: f.until, Starting: f.starting, Check: check.All(), Policies: followPolicies}
 	model, err := m.Model()
 	if err != nil {
-		return swept{}, fmt.Errorf("%s: %w", name, err)
+		return swept{}, withoutError(fmt.Errorf("%s: %w", name, err))
 	}
 	return swept{name: name, model: model, nodes: m.HasNodes()}, nil
 }
