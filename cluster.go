@@ -188,6 +188,9 @@ func (c *Cluster) Until(cond func() bool, limit time.Duration) error {
 	if cond == nil {
 		return fmt.Errorf("until: the condition is nil")
 	}
+	if limit < 0 {
+		return fmt.Errorf("until: the limit is %v; give zero or more", limit)
+	}
 	if err := c.engine.Until(cond, limit); err != nil {
 		return fmt.Errorf("until: %w", err)
 	}

@@ -31,8 +31,8 @@ type Config struct {
 	Seed int64
 	// Start is the time at which the cluster begins. Zero is 2026-01-01 00:00:00 UTC.
 	Start time.Time
-	// Backends are the storage systems, each with its own name; see package fake. A fake.Memory belongs to one cluster: make a new one for
-	// each. With none, the default, only PersistentVolumes that exist can be bound.
+	// Backends are the storage systems, each with its own name; see package fake. A fake.Memory that a cluster has used is an error in another
+	// one: make a new one for each. With none, the default, only PersistentVolumes that exist can be bound.
 	Backends []storage.Backend
 	// Latency is how long each API call of a controller takes. Zero is no time; negative is an error.
 	Latency time.Duration

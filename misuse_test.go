@@ -1,7 +1,6 @@
 package volsim_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +83,9 @@ func TestMisuse(t *testing.T) {
 		{"loading a good one before a nil", c.Load(goodVolume("new"), missing), "the object is nil"},
 		{"time backwards", c.Advance(-time.Second), "advance -1s: time does not run backwards; give zero or more"},
 		{"until nothing", c.Until(nil, time.Second), "until: the condition is nil"},
+		{"until before now", c.Until(func() bool { return true }, -time.Second), "until: the limit is -1s; give zero or more"},
+		{"a populator of nothing", c.AddController(controller.Populator{}.Controller()), "Populator.Kind is empty; name the kind of the data sources"},
+		{"a local volume of no node", c.Create(fake.Volume("new", "1Gi", fake.LocalSource("/disk", ""))), "LocalSource of no node"},
 		{"a crash of an unknown controller", c.Crash("nobody"), `crash "nobody": there is no such controller; there are machine/n1, kubelet/n1, `},
 		{"a crash of a misspelt kubelet", c.Crash("kubelets/n1"), `crash "kubelets/n1": there is no such controller; did you mean "kubelet/n1"`},
 		{"a restart of an unknown controller", c.Restart("nobody"), `restart "nobody": there is no such controller; there are machine/n1, kubelet/n1, `},
@@ -173,20 +175,20 @@ func TestClosed(t *testing.T) {
 	require.Equal(t, corev1.ClaimPending, claim.Status.Phase)
 }
 
-// TestOneCluster: a backend belongs to one cluster, also when that is closed; one of a configuration that is refused belongs to none.
+// TestOneCluster: a backend that a cluster has used cannot be used in another one, also when the first is closed.
 func TestOneCluster(t *testing.T) {
-	for _, backend := range []storage.Backend{fake.CSI("disk.example.com"), fake.NFS()} {
-		cfg := volsim.Config{Backends: []storage.Backend{backend}, Without: []string{"nobody"}}
-		_, err := volsim.New(cfg)
-		require.ErrorContains(t, err, "nobody")
-		cfg.Without = nil
-		c, err := volsim.New(cfg)
-		require.NoError(t, err)
-		c.Close()
-		_, err = volsim.New(cfg)
-		require.EqualError(t, err, fmt.Sprintf("volsim: Config.Backends: backend %q belongs to another cluster, and has its volumes; "+
-			"make a new backend for each cluster", backend.Name()))
-	}
+	cfg := volsim.Config{Backends: []storage.Backend{fake.CSI("disk.example.com")}}
+	idle, err := volsim.New(cfg)
+	require.NoError(t, err)
+	idle.Close()
+	c, err := volsim.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, c.Create(fake.Class("fast", "disk.example.com"), fake.Claim("data", "1Gi", fake.InClass("fast"))))
+	require.NoError(t, c.Settle())
+	c.Close()
+	_, err = volsim.New(cfg)
+	require.EqualError(t, err, `volsim: Config.Backends: backend "disk.example.com" belongs to another cluster, and has its volumes; `+
+		"make a new backend for each cluster")
 }
 
 // TestBadConfig: an error names the field and says what to do.

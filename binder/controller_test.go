@@ -91,6 +91,9 @@ func TestTrialErrors(t *testing.T) {
 	if _, err := binder.NewTrial(binder.TrialConfig{}, none); err == nil {
 		t.Error("NewTrial(nil) is no error")
 	}
+	if _, err := binder.NewTrial(binder.TrialConfig{}, fake.Claim("c", "ten")); errorText(err) != `PersistentVolumeClaim c: "ten" is not a size; write it like 10Gi` {
+		t.Errorf("NewTrial() = %v", err)
+	}
 }
 
 // TestVersions: BIND-021, BIND-022, which version of an object is worth a sync. own and given are the versions in own and in the

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/store"
@@ -77,6 +78,9 @@ func ignore(*engine.Process, string) error { return nil }
 func (t *Trial) Load(objs ...api.Object) error {
 	for _, obj := range objs {
 		if _, err := t.engine.Store().Load(obj); err != nil {
+			return err
+		}
+		if err := fake.Err(obj); err != nil {
 			return err
 		}
 	}

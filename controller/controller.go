@@ -23,12 +23,17 @@ type Controller struct {
 	// must not call the API server itself; queue a key instead.
 	Start func(*Setup)
 
-	populates api.Kind // of a Populator
+	populates *api.Kind // of a Populator; nil for any other
 }
 
 func init() {
 	internals.AddController = func(e *engine.Engine, controller any) error { return run(e, controller.(Controller)) }
-	internals.Populates = func(controller any) api.Kind { return controller.(Controller).populates }
+	internals.Populates = func(controller any) api.Kind {
+		if kind := controller.(Controller).populates; kind != nil {
+			return *kind
+		}
+		return ""
+	}
 }
 
 // run adds the controller to the engine of a cluster and starts it.
@@ -46,8 +51,11 @@ func run(e *engine.Engine, c Controller) error {
 	if _, ok := e.Actor(c.Name); ok {
 		return fmt.Errorf("add controller %q: there is a controller with that name; choose another", c.Name)
 	}
-	if c.populates != "" {
-		if _, err := e.Store().Other(c.populates); err != nil {
+	if c.populates != nil {
+		if *c.populates == "" {
+			return errors.New("add controller: Populator.Kind is empty; name the kind of the data sources")
+		}
+		if _, err := e.Store().Other(*c.populates); err != nil {
 			return fmt.Errorf("add controller %q: Populator.Kind: %w", c.Name, err)
 		}
 	}

@@ -50,7 +50,7 @@ func (cfg Populator) Controller() Controller {
 			pod.Annotations = map[string]string{kubeletdefs.AnnWrite: "true", kubeletdefs.AnnRunFor: "10s"}
 		}
 	}
-	return Controller{Name: cfg.Prefix + "-populator", populates: cfg.Kind, Start: func(s *Setup) {
+	return Controller{Name: cfg.Prefix + "-populator", populates: &cfg.Kind, Start: func(s *Setup) {
 		c := &populator{Populator: cfg, kind: kind, group: group}
 		table, err := s.actor.Engine().Store().Other(cfg.Kind)
 		if err != nil {

@@ -211,7 +211,8 @@ func (x *explainer) deletedWhileBound(e *Explanation, pv *corev1.PersistentVolum
 		// RECL-043: the data goes as soon as the claim is gone.
 		e.todo("first set its reclaim policy to Retain, which keeps its data")
 	}
-	e.todo(fmt.Sprintf("copy its data to another claim, or delete %s and create a volume for the same storage", claim))
+	e.todo(fmt.Sprintf("copy its data to another claim, or delete %s and create both again, the volume with the same source and the claim with "+
+		"its volumeName: nothing undoes a deletion", claim))
 	e.manual("pods can use a Bound volume, and its claim keeps it (RECL-044)")
 	e.Notes = append(e.Notes, "when the claim is deleted: "+x.fate(pv))
 }

@@ -224,9 +224,10 @@ func (m *model) Err() error {
 	return fmt.Errorf("backend %s: %s", m.name, strings.Join(m.mistakes, "; "))
 }
 
-// Take makes the backend part of a cluster. It is an error if it is part of one.
+// Take makes the backend part of a cluster. It is an error if it has been used in another one. One that only began, to list its controllers,
+// has not used it.
 func (m *model) Take() error {
-	if m.taken {
+	if m.taken && len(m.volumes)+len(m.deleted)+len(m.snapshots)+len(m.problems) > 0 {
 		return fmt.Errorf("backend %q belongs to another cluster, and has its volumes; make a new backend for each cluster", m.name)
 	}
 	m.taken = true

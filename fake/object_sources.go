@@ -53,9 +53,13 @@ func LocalSource(path, node string) Option {
 	local := source("LocalSource", corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: path}})
 	return func(o *object) {
 		local(o)
-		if o.volume != nil {
-			FromNodes(node)(o)
+		if o.volume == nil {
+			return
 		}
+		if node == "" {
+			o.mistake("LocalSource of no node")
+		}
+		FromNodes(node)(o)
 	}
 }
 

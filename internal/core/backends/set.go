@@ -52,7 +52,7 @@ func NewSet(backends ...storage.Backend) (*Set, error) {
 	return s, nil
 }
 
-// Take makes the backends part of a cluster. It is an error if a fake.Memory is part of another one, whose volumes it has.
+// Take makes the backends part of a cluster. It is an error if a fake.Memory has volumes of another one.
 func (s *Set) Take() error {
 	for _, e := range s.entries {
 		if owned, ok := e.backend.(interface{ Take() error }); ok {
