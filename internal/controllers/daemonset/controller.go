@@ -126,16 +126,11 @@ func (c *controller) enqueueOwner(obj api.Object, ref *metav1.OwnerReference) {
 }
 
 // enqueueSelecting queues the sets whose selectors match an object without a controller.
-func (c *controller) enqueueSelecting(namespace string, of map[string]string) {
-	for _, obj := range c.sets.List() {
-		if obj.Namespace != namespace {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(plain.Shared[*appsv1.DaemonSet](obj).Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(of)) {
-			c.queue.Add(api.KeyOf(obj))
-		}
+func (c *controller) enqueueSelecting(orphan metav1.Object) {
+	selectorOf := func(set *plain.Object) *metav1.LabelSelector {
+		return plain.Shared[*appsv1.DaemonSet](set).Spec.Selector
 	}
+	workload.Selecting(c.sets.List(), orphan, selectorOf, c.queue.Add)
 }
 
 // podAdded queues the set of a new pod, or the sets that may adopt it (DS-010).
@@ -149,7 +144,7 @@ func (c *controller) podAdded(pod *corev1.Pod) {
 			c.queue.Add(api.KeyOf(set))
 		}
 	default:
-		c.enqueueSelecting(pod.Namespace, pod.Labels)
+		c.enqueueSelecting(pod)
 	}
 }
 
@@ -165,7 +160,7 @@ func (c *controller) podUpdated(old, pod *corev1.Pod) {
 	}
 	if ref == nil {
 		if moved || !maps.Equal(pod.Labels, old.Labels) {
-			c.enqueueSelecting(pod.Namespace, pod.Labels)
+			c.enqueueSelecting(pod)
 		}
 		return
 	}
@@ -189,7 +184,7 @@ func (c *controller) podDeleted(pod *corev1.Pod) {
 
 func (c *controller) revisionAdded(revision *plain.Object) {
 	if metav1.GetControllerOfNoCopy(revision) == nil && revision.DeletionTimestamp == nil {
-		c.enqueueSelecting(revision.Namespace, revision.Labels)
+		c.enqueueSelecting(revision)
 	}
 }
 
@@ -203,7 +198,7 @@ func (c *controller) revisionUpdated(old, revision *plain.Object) {
 	case ref != nil:
 		c.enqueueOwner(revision, ref)
 	case moved || !maps.Equal(revision.Labels, old.Labels):
-		c.enqueueSelecting(revision.Namespace, revision.Labels)
+		c.enqueueSelecting(revision)
 	}
 }
 

@@ -191,15 +191,8 @@ func (c *controller) enqueueOwner(namespace string, ref *metav1.OwnerReference) 
 
 // enqueueSelecting queues the Deployments whose selectors match a set without a controller.
 func (c *controller) enqueueSelecting(set *plain.Object) {
-	for _, obj := range c.deployments.List() {
-		if obj.Namespace != set.Namespace {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(plain.Shared[*appsv1.Deployment](obj).Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(set.Labels)) {
-			c.queue.Add(api.KeyOf(obj))
-		}
-	}
+	selectorOf := func(d *plain.Object) *metav1.LabelSelector { return plain.Shared[*appsv1.Deployment](d).Spec.Selector }
+	workload.Selecting(c.deployments.List(), set, selectorOf, c.queue.Add)
 }
 
 // rollout is one sync of a Deployment.

@@ -144,26 +144,21 @@ func (c *controller) podAdded(pod *corev1.Pod) {
 		}
 		return
 	}
-	c.orphaned(pod, true)
+	c.orphaned(pod)
+	c.enqueueSelecting(pod)
 }
 
-// orphaned queues a pod without a controller that has the finalizer, and with adopt the Jobs that select it.
-func (c *controller) orphaned(pod *corev1.Pod, adopt bool) {
+// orphaned queues a pod without a controller that has the finalizer.
+func (c *controller) orphaned(pod *corev1.Pod) {
 	if tracked(pod) {
 		c.orphans.Add(api.KeyOf(pod))
 	}
-	if !adopt {
-		return
-	}
-	for _, obj := range c.jobs.List() {
-		if obj.Namespace != pod.Namespace {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(plain.Shared[*batchv1.Job](obj).Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			c.queue.AddAfter(api.KeyOf(obj), batch)
-		}
-	}
+}
+
+// enqueueSelecting queues the Jobs whose selectors match a pod without a controller.
+func (c *controller) enqueueSelecting(pod *corev1.Pod) {
+	selectorOf := func(job *plain.Object) *metav1.LabelSelector { return plain.Shared[*batchv1.Job](job).Spec.Selector }
+	workload.Selecting(c.jobs.List(), pod, selectorOf, func(key string) { c.queue.AddAfter(key, batch) })
 }
 
 func (c *controller) podUpdated(old, pod *corev1.Pod) {
@@ -188,7 +183,10 @@ func (c *controller) podUpdated(old, pod *corev1.Pod) {
 		notice(ref)
 		return
 	}
-	c.orphaned(pod, moved || !maps.Equal(pod.Labels, old.Labels))
+	c.orphaned(pod)
+	if moved || !maps.Equal(pod.Labels, old.Labels) {
+		c.enqueueSelecting(pod)
+	}
 }
 
 // podDeleted counts a deletion: when it begins, and with final when the pod is gone.

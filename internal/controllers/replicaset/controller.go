@@ -169,15 +169,7 @@ func (c *controller) owner(namespace string, ref *metav1.OwnerReference) (*appsv
 
 // enqueueSelecting queues the sets whose selectors match a pod without a controller.
 func (c *controller) enqueueSelecting(pod *corev1.Pod) {
-	for _, obj := range c.sets.List() {
-		if obj.Namespace != pod.Namespace {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(c.set(obj).Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			c.queue.Add(api.KeyOf(obj))
-		}
-	}
+	workload.Selecting(c.sets.List(), pod, func(set *plain.Object) *metav1.LabelSelector { return c.set(set).Spec.Selector }, c.queue.Add)
 }
 
 // update is one sync of a set.

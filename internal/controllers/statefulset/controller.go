@@ -122,15 +122,10 @@ func (c *controller) enqueue(namespace string, ref *metav1.OwnerReference) (*app
 
 // enqueueSelecting queues the sets whose selectors match a pod without a controller.
 func (c *controller) enqueueSelecting(pod *corev1.Pod) {
-	for _, obj := range c.sets.List() {
-		if obj.Namespace != pod.Namespace {
-			continue
-		}
-		selector, err := metav1.LabelSelectorAsSelector(plain.Shared[*appsv1.StatefulSet](obj).Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			c.queue.Add(api.KeyOf(obj))
-		}
+	selectorOf := func(set *plain.Object) *metav1.LabelSelector {
+		return plain.Shared[*appsv1.StatefulSet](set).Spec.Selector
 	}
+	workload.Selecting(c.sets.List(), pod, selectorOf, c.queue.Add)
 }
 
 // update is one sync of a set.
