@@ -32,9 +32,9 @@ func (h *Host) Condition(p *engine.Process, spec *volumes.Spec, pod types.UID, p
 	if spec.Inline != nil {
 		req.ID = objects.InlineHandle(pod, spec.Name())
 	}
-	err = h.callForPod(p, p.Now(), driver, storage.NodeCondition, req.ID, pod, func() error {
+	err = h.call(p, backendCall{backend: driver, op: storage.NodeCondition, id: req.ID, pod: pod}, func() error {
 		problem, err = driver.(storage.ConditionReporter).NodeCondition(req)
 		return err
-	}, func() error { return nil })
+	}, nil)
 	return problem, err
 }

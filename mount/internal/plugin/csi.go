@@ -141,9 +141,11 @@ func (c csiPlugin) MountDevice(p *engine.Process, spec *volumes.Spec, pod *corev
 		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, label), AttachContext: attachContext, Context: source.VolumeAttributes, Group: mountGroup(driver, pod),
 		Secrets: secrets,
 	}
-	err = c.h.lastCall(p, begun, driver, storage.Stage, req.ID, "", func() error { return driver.(storage.Stager).Stage(backends.OwnNode(req)) }, func() error {
-		return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID, Label: label})
-	})
+	err = c.h.lastCall(p, backendCall{begun: begun, backend: driver, op: storage.Stage, id: req.ID},
+		func() error { return driver.(storage.Stager).Stage(backends.OwnNode(req)) },
+		func() error {
+			return c.h.MountFiles(disk.Mount{Path: mountPath, Plugin: source.Driver, Volume: req.ID, Label: label})
+		})
 	err = volumes.ClassifyRPC(storage.Stage, err)
 	if err != nil && volumes.ClassOf(err) == volumes.Final {
 		// MNT-301: nothing is mounted, so the directory is removed.
@@ -178,7 +180,8 @@ func (c csiPlugin) UnmountDevice(p *engine.Process, _ *volumes.Spec, mountPath s
 		return c.h.removeMountDir(mountPath)
 	}
 	req := storage.NodeRequest{ID: data.Handle, Node: c.h.Node, StagingPath: mountPath}
-	err = c.h.lastCall(p, p.Now(), driver, storage.Unstage, data.Handle, "", func() error { return driver.(storage.Stager).Unstage(req) },
+	err = c.h.lastCall(p, backendCall{backend: driver, op: storage.Unstage, id: data.Handle},
+		func() error { return driver.(storage.Stager).Unstage(req) },
 		func() error { return fs.Unmount(mountPath) })
 	if err != nil {
 		return fmt.Errorf("kubernetes.io/csi: attacher.UnmountDevice failed: %w", err)

@@ -70,9 +70,11 @@ func (c csiPlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string, e
 		ID: source.VolumeHandle, Node: c.h.Node, StagingPath: staging, Mode: spec.AccessMode(), VolumeMode: corev1.PersistentVolumeBlock,
 		AttachContext: attachContext, Context: source.VolumeAttributes, Secrets: secrets,
 	}
-	err = c.h.call(p, begun, driver, storage.Stage, req.ID, func() error { return driver.(storage.Stager).Stage(backends.OwnNode(req)) }, func() error {
-		return fs.Mount(disk.Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
-	})
+	err = c.h.call(p, backendCall{begun: begun, backend: driver, op: storage.Stage, id: req.ID},
+		func() error { return driver.(storage.Stager).Stage(backends.OwnNode(req)) },
+		func() error {
+			return fs.Mount(disk.Mount{Path: staging, Plugin: source.Driver, Volume: req.ID, Block: true})
+		})
 	if err = volumes.ClassifyRPC(storage.Stage, err); err == nil {
 		return staging, nil
 	}
@@ -116,7 +118,8 @@ func (c csiPlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *core
 		Context: c.attributes(source, pod), Secrets: secrets,
 	}
 	mount := disk.Mount{Path: target, Source: staging, Plugin: source.driver, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err = c.h.callForPod(p, begun, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) },
+	err = c.h.call(p, backendCall{begun: begun, backend: driver, op: storage.Publish, id: req.ID, pod: pod.UID},
+		func() error { return publisher.Publish(backends.OwnNode(req)) },
 		func() error { return c.h.Disk.Mount(mount) })
 	if err != nil {
 		return "", volumes.ClassifyRPC(storage.Publish, err)
@@ -155,7 +158,8 @@ func (c csiPlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) error {
 	// MNT-307: a volume that was never staged is not unstaged.
 	if fs.Exists(staging) && backends.Can(driver, storage.Stage) {
 		req := storage.NodeRequest{ID: source.VolumeHandle, Node: c.h.Node, StagingPath: staging}
-		err := c.h.call(p, p.Now(), driver, storage.Unstage, req.ID, func() error { return driver.(storage.Stager).Unstage(req) },
+		err := c.h.call(p, backendCall{backend: driver, op: storage.Unstage, id: req.ID},
+			func() error { return driver.(storage.Stager).Unstage(req) },
 			func() error { return fs.Unmount(staging) })
 		if err != nil {
 			return fmt.Errorf("kubernetes.io/csi: blockMapper.unstageVolumeForBlock failed: %w", err)

@@ -107,7 +107,8 @@ func (c csiPlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.Pod,
 	if publisher, ok := driver.(storage.Publisher); !ok {
 		err = unimplemented(storage.Publish)
 	} else {
-		err = c.h.lastCall(p, begun, driver, storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) },
+		err = c.h.lastCall(p, backendCall{begun: begun, backend: driver, op: storage.Publish, id: req.ID, pod: pod.UID},
+			func() error { return publisher.Publish(backends.OwnNode(req)) },
 			func() error { return c.h.MountFiles(mount) })
 	}
 	err = volumes.ClassifyRPC(storage.Publish, err)
@@ -169,6 +170,7 @@ func (c csiPlugin) unpublish(p *engine.Process, driver storage.Backend, handle s
 		return unimplemented(storage.Unpublish)
 	}
 	req := storage.NodeRequest{ID: handle, Node: c.h.Node, TargetPath: target}
-	return c.h.lastCall(p, p.Now(), driver, storage.Unpublish, handle, pod, func() error { return publisher.Unpublish(req) },
+	return c.h.lastCall(p, backendCall{backend: driver, op: storage.Unpublish, id: handle, pod: pod},
+		func() error { return publisher.Unpublish(req) },
 		func() error { return c.h.Disk.Unmount(target) })
 }

@@ -43,7 +43,7 @@ func (c csiPlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req ExpandR
 			source.NodeExpandSecretRef.Name, err)
 	}
 	call := c.h.nodeExpandCall(driver, spec, req, secrets)
-	err = c.h.call(p, begun, driver, storage.NodeExpand, source.VolumeHandle, call, func() error { return nil })
+	err = c.h.call(p, backendCall{begun: begun, backend: driver, op: storage.NodeExpand, id: source.VolumeHandle}, call, nil)
 	switch {
 	case err == nil:
 		return nil
@@ -88,7 +88,7 @@ func (t inTreePlugin) NodeExpand(p *engine.Process, spec *volumes.Spec, req Expa
 		return nil
 	}
 	call := t.h.nodeExpandCall(t.backend(), spec, req, nil)
-	return t.h.call(p, p.Now(), t.backend(), storage.NodeExpand, spec.ID(), call, func() error { return nil })
+	return t.h.call(p, backendCall{backend: t.backend(), op: storage.NodeExpand, id: spec.ID()}, call, nil)
 }
 
 // nodeExpandCall returns the call to a backend.

@@ -69,7 +69,8 @@ func (t inTreePlugin) MountDevice(p *engine.Process, spec *volumes.Spec, _ *core
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath, Mode: spec.AccessMode(),
 		MountOptions: volumes.LabelOption(spec.PV.Spec.MountOptions, spec.Label)}
-	return t.h.lastCall(p, p.Now(), t.backend(), storage.Stage, req.ID, "", func() error { return stager.Stage(backends.OwnNode(req)) },
+	return t.h.lastCall(p, backendCall{backend: t.backend(), op: storage.Stage, id: req.ID},
+		func() error { return stager.Stage(backends.OwnNode(req)) },
 		func() error { return t.h.MountFiles(mount) })
 }
 
@@ -112,7 +113,9 @@ func (t inTreePlugin) SetUp(p *engine.Process, spec *volumes.Spec, pod *corev1.P
 	if spec.PV != nil {
 		req.MountOptions = volumes.LabelOption(spec.PV.Spec.MountOptions, spec.Label)
 	}
-	err := t.h.lastCall(p, p.Now(), t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) }, effect)
+	err := t.h.lastCall(p, backendCall{backend: t.backend(), op: storage.Publish, id: req.ID, pod: pod.UID},
+		func() error { return publisher.Publish(backends.OwnNode(req)) },
+		effect)
 	if err != nil && !how.Remount && !how.Reconstructed && !fs.Mounted(target) {
 		_ = fs.RemoveIfExists(target)
 	}
@@ -141,7 +144,8 @@ func (t inTreePlugin) NewUnmounter(pod types.UID, name string) (func(*engine.Pro
 		publisher, ok := t.backend().(storage.Publisher)
 		if ok {
 			req := storage.NodeRequest{ID: name, Node: t.h.Node, TargetPath: target}
-			err := t.h.lastCall(p, p.Now(), t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
+			err := t.h.lastCall(p, backendCall{backend: t.backend(), op: storage.Unpublish, id: name, pod: pod},
+				func() error { return publisher.Unpublish(req) },
 				func() error { return fs.Unmount(target) })
 			if err != nil {
 				return err
@@ -162,7 +166,8 @@ func (t inTreePlugin) UnmountDevice(p *engine.Process, spec *volumes.Spec, mount
 	stager, ok := t.backend().(storage.Stager)
 	if ok && backends.Can(t.backend(), storage.Stage) {
 		req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: mountPath}
-		err := t.h.lastCall(p, p.Now(), t.backend(), storage.Unstage, req.ID, "", func() error { return stager.Unstage(req) },
+		err := t.h.lastCall(p, backendCall{backend: t.backend(), op: storage.Unstage, id: req.ID},
+			func() error { return stager.Unstage(req) },
 			func() error { return fs.Unmount(mountPath) })
 		if err != nil {
 			return err

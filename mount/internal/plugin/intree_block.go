@@ -33,9 +33,11 @@ func (t inTreePlugin) SetUpDevice(p *engine.Process, spec *volumes.Spec) (string
 	staging, fs := t.StagingPath(spec), t.h.Disk
 	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging, Mode: spec.AccessMode(),
 		VolumeMode: corev1.PersistentVolumeBlock}
-	err := t.h.call(p, p.Now(), t.backend(), storage.Stage, req.ID, func() error { return stager.Stage(backends.OwnNode(req)) }, func() error {
-		return fs.Mount(disk.Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
-	})
+	err := t.h.call(p, backendCall{backend: t.backend(), op: storage.Stage, id: req.ID},
+		func() error { return stager.Stage(backends.OwnNode(req)) },
+		func() error {
+			return fs.Mount(disk.Mount{Path: staging, Plugin: t.name, Volume: req.ID, Block: true})
+		})
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +59,8 @@ func (t inTreePlugin) MapPodDevice(p *engine.Process, spec *volumes.Spec, pod *c
 		req.StagingPath = t.GlobalMapPath(spec) + "/staging"
 	}
 	mount := disk.Mount{Path: req.TargetPath, Source: req.StagingPath, Plugin: t.name, Volume: req.ID, Pod: string(pod.UID), Block: true}
-	err := t.h.callForPod(p, p.Now(), t.backend(), storage.Publish, req.ID, pod.UID, func() error { return publisher.Publish(backends.OwnNode(req)) },
+	err := t.h.call(p, backendCall{backend: t.backend(), op: storage.Publish, id: req.ID, pod: pod.UID},
+		func() error { return publisher.Publish(backends.OwnNode(req)) },
 		func() error { return fs.Mount(mount) })
 	if err != nil {
 		return "", err
@@ -73,7 +76,8 @@ func (t inTreePlugin) NewUnmapper(pod types.UID, name string) (func(*engine.Proc
 		}
 		target, fs := t.device(name, pod), t.h.Disk
 		req := storage.NodeRequest{ID: name, Node: t.h.Node, TargetPath: target}
-		err := t.h.callForPod(p, p.Now(), t.backend(), storage.Unpublish, name, pod, func() error { return publisher.Unpublish(req) },
+		err := t.h.call(p, backendCall{backend: t.backend(), op: storage.Unpublish, id: name, pod: pod},
+			func() error { return publisher.Unpublish(req) },
 			func() error { return fs.Unmount(target) })
 		if err != nil {
 			return err
@@ -89,6 +93,7 @@ func (t inTreePlugin) TearDownDevice(p *engine.Process, spec *volumes.Spec) erro
 		return nil
 	}
 	req := storage.NodeRequest{ID: spec.ID(), Node: t.h.Node, StagingPath: staging}
-	return t.h.call(p, p.Now(), t.backend(), storage.Unstage, req.ID, func() error { return stager.Unstage(req) },
+	return t.h.call(p, backendCall{backend: t.backend(), op: storage.Unstage, id: req.ID},
+		func() error { return stager.Unstage(req) },
 		func() error { return fs.Unmount(staging) })
 }

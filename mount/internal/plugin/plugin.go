@@ -111,25 +111,30 @@ func (h *Host) For(name string) Plugin {
 	return inTreePlugin{h, name}
 }
 
-// call makes a call to a backend about a volume on the node. effect changes the node when the call takes effect. begun is when the method of
-// the plugin began that makes the call.
-func (h *Host) call(p *engine.Process, begun time.Time, b storage.Backend, op storage.Op, id string, call, effect func() error) error {
-	return h.callForPod(p, begun, b, op, id, "", call, effect)
+// backendCall is a call to a backend about a volume on the node.
+type backendCall struct {
+	begun   time.Time // when the method of the plugin began that makes the call; zero is now
+	backend storage.Backend
+	op      storage.Op
+	id      string
+	pod     types.UID // whose volume it is, "" if it is the volume of the node
 }
 
-// callForPod is like call, for a volume of a pod.
-func (h *Host) callForPod(p *engine.Process, begun time.Time, b storage.Backend, op storage.Op, id string, pod types.UID,
-	call, effect func() error) error {
+// call makes a call to a backend. effect changes the node when the call takes effect; nil is for a call that does not.
+func (h *Host) call(p *engine.Process, c backendCall, call, effect func() error) error {
 	defer p.Yield()
-	return h.lastCall(p, begun, b, op, id, pod, call, effect)
+	return h.lastCall(p, c, call, effect)
 }
 
-// lastCall is like callForPod, and leaves it to the operation to let passes come first, before its next step.
-func (h *Host) lastCall(p *engine.Process, begun time.Time, b storage.Backend, op storage.Op, id string, pod types.UID,
-	call, effect func() error) error {
-	what := api.Call{Target: b.Name(), Verb: string(op), Key: id, Node: h.Node, Pod: string(pod)}
+// lastCall is like call, and leaves it to the operation to let passes come first, before its next step.
+func (h *Host) lastCall(p *engine.Process, c backendCall, call, effect func() error) error {
+	begun := c.begun
+	if begun.IsZero() {
+		begun = p.Now()
+	}
+	what := api.Call{Target: c.backend.Name(), Verb: string(c.op), Key: c.id, Node: h.Node, Pod: string(c.pod)}
 	do := func() error {
-		if err := backends.Safely(b.Name(), op, call); err != nil {
+		if err := backends.Safely(c.backend.Name(), c.op, call); err != nil || effect == nil {
 			return err
 		}
 		return effect()
@@ -139,8 +144,8 @@ func (h *Host) lastCall(p *engine.Process, begun time.Time, b storage.Backend, o
 	}
 	// MNT-014: a pass that is due at the instant at which the call ends does not see its result yet.
 	p.YieldToPasses(h.Rank)
-	delay := backends.Delay(b, op, id)
-	if backends.IsInTree(b) {
+	delay := backends.Delay(c.backend, c.op, c.id)
+	if backends.IsInTree(c.backend) {
 		return p.Backend(what, delay, do)
 	}
 	left := timeLeft(p, begun)
