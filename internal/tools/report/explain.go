@@ -144,12 +144,26 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 		a.Notes = append(a.Notes, fmt.Sprintf("Simulated %s ahead, because the cluster is large; --ahead %s simulates %[2]s.", a.Ahead,
 			predict.Span(ahead)))
 	}
+	addVolumes(c, shown)
 	for _, o := range p.Outcomes {
 		if o.Anyway = false; shown[o.Object] && !a.lacksContent(o.Object) {
 			a.Outcomes = append(a.Outcomes, o)
 		}
 	}
 	return a, nil
+}
+
+// addVolumes adds the volumes of the attachments in a set of objects: what happens to an attachment is an outcome of its volume.
+func addVolumes(c *dump.Cluster, shown map[string]bool) {
+	for object := range shown {
+		ref, err := objname.Parse(object)
+		if err != nil || ref.Kind != api.VolumeAttachment {
+			continue
+		}
+		if attachment, err := c.Attachments.Get(ref.Key); err == nil && attachment.Spec.Source.PersistentVolumeName != nil {
+			shown[objname.Of(api.Ref{Kind: api.PersistentVolume, Key: *attachment.Spec.Source.PersistentVolumeName})] = true
+		}
+	}
 }
 
 // manyCandidates is the number of candidates in an answer from which JSON and YAML list those that explanations share only once.
