@@ -93,7 +93,7 @@ func (d Document) JSON(limit int) ([]byte, error) {
 	}
 	data, err := doc.toJSON(limit)
 	if err != nil {
-		return nil, doc.absolute(err)
+		return nil, cmp.Or(doc.cutOff(), doc.absolute(err))
 	}
 	return data, nil
 }
@@ -129,9 +129,21 @@ func (d document) read() []Manifest {
 	}
 	data, err := d.toJSON(maxExpansion)
 	if err != nil {
-		return []Manifest{{Err: cmp.Or(d.tab(err), d.absolute(err))}}
+		return []Manifest{{Err: cmp.Or(d.cutOff(), d.tab(err), d.absolute(err))}}
 	}
 	return decodeManifests(data, 0)
+}
+
+// cutOff returns the error for a JSON document that ends in the middle, nil for another one. The parser of YAML blames something before.
+func (d document) cutOff() error {
+	if start := bytes.TrimSpace(d.data); len(start) == 0 || start[0] != '{' && start[0] != '[' {
+		return nil
+	}
+	var value json.RawMessage
+	if err := json.NewDecoder(bytes.NewReader(d.data)).Decode(&value); !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil
+	}
+	return fmt.Errorf("yaml: line %d: the JSON is cut off here", d.line+bytes.Count(bytes.TrimSpace(d.data), []byte("\n")))
 }
 
 // indentation matches the blanks and tabs before the text of a line that has a tab among them.

@@ -114,6 +114,7 @@ func TestReadRejects(t *testing.T) {
 			`{"apiVersion":"v1","kind":"Node","metadata":{"name":"n2"}}`, `line 3: read dump: want a JSON object after the one before, got "hello: world"`},
 		{"JSON without an end", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}{"apiVersion":"v1","kind":"Nod`,
 			`line 1: read dump: want a JSON object after the one before, got "{\"apiVersion\":\"v1\",\"kind\":\"Nod"`},
+		{"cut off JSON", "{\"apiVersion\": \"v1\", \"kind\": \"List\", \"items\": [\n{\"apiVersion\": \"v1\", \"kind\": \"Nod", "line 2: read dump: the JSON is cut off here"},
 		{"text after YAML in flow style", "#\n{apiVersion: v1, kind: Node, metadata: {name: n1}}\n\nhello: world\n",
 			`line 4: read dump: want the end of the document after its object, got "hello: world"`},
 		{"text after indented YAML", "---\n  apiVersion: v1\n  kind: Node\n  metadata: {name: n1}\nhello: world\n",
