@@ -16,32 +16,34 @@ import (
 )
 
 // workloads are the kinds whose controllers create objects, each after the kind of these objects. read reports whether a controller has seen
-// the workload, and how many objects it then had. One without a number of replicas would have one.
+// the workload, and how many objects it then had. One without a number of replicas would have one. Pods that have terminated count if
+// terminated is set: their controllers delete them and create others.
 var workloads = []struct {
-	kind api.Kind
-	read func(obj api.Object) (observed bool, children int)
+	kind       api.Kind
+	terminated bool
+	read       func(obj api.Object) (observed bool, children int)
 }{
-	{"ReplicaSet.apps", func(obj api.Object) (bool, int) {
+	{"ReplicaSet.apps", false, func(obj api.Object) (bool, int) {
 		w := as[appsv1.ReplicaSet](obj)
 		return w.Status.ObservedGeneration > 0 && w.Spec.Replicas != nil, int(w.Status.Replicas)
 	}},
-	{"ReplicationController", func(obj api.Object) (bool, int) {
+	{"ReplicationController", false, func(obj api.Object) (bool, int) {
 		w := as[corev1.ReplicationController](obj)
 		return w.Status.ObservedGeneration > 0 && w.Spec.Replicas != nil, int(w.Status.Replicas)
 	}},
-	{"StatefulSet.apps", func(obj api.Object) (bool, int) {
+	{"StatefulSet.apps", true, func(obj api.Object) (bool, int) {
 		status := as[appsv1.StatefulSet](obj).Status
 		return status.ObservedGeneration > 0, int(status.Replicas)
 	}},
-	{"DaemonSet.apps", func(obj api.Object) (bool, int) {
+	{"DaemonSet.apps", true, func(obj api.Object) (bool, int) {
 		status := as[appsv1.DaemonSet](obj).Status
 		return status.ObservedGeneration > 0, int(status.CurrentNumberScheduled)
 	}},
-	{"Job.batch", func(obj api.Object) (bool, int) {
+	{"Job.batch", false, func(obj api.Object) (bool, int) {
 		status := as[batchv1.Job](obj).Status
 		return status.StartTime != nil, int(status.Active)
 	}},
-	{"Deployment.apps", func(obj api.Object) (bool, int) {
+	{"Deployment.apps", false, func(obj api.Object) (bool, int) {
 		w := as[appsv1.Deployment](obj)
 		return w.Status.ObservedGeneration > 0 && w.Spec.Replicas != nil, 1
 	}},
@@ -67,7 +69,7 @@ func (d *Dump) removeIncomplete() {
 		children := map[apitypes.UID]int{}
 		for _, obj := range d.Objects {
 			owner := metav1.GetControllerOfNoCopy(obj)
-			if pod, ok := obj.(*corev1.Pod); owner == nil || ok && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed) {
+			if pod, ok := obj.(*corev1.Pod); owner == nil || !w.terminated && ok && (pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed) {
 				continue
 			}
 			children[owner.UID]++

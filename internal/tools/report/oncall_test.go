@@ -35,6 +35,7 @@ func TestExplainOnCall(t *testing.T) {
 		{"MNT-380", "crashloop", []string{"its volumes are mounted, but container c of pod default/web-x crashes (17 restarts)", "this is not about storage"},
 			"desired state"},
 		{"ATT-064", "node-removed", []string{"forced detach from node gone", "pv/pvc-1         is detached from node gone", "pv/pvc-1         is attached to node n2"}, "no change"},
+		{"STS-023", "evicted-replica", []string{"pod db-0 has ended", "statefulset-controller deletes it and creates it again"}, "not in the dump"},
 		{"MNT-380", "imagepull", []string{"container c of pod default/web-x does not start (ImagePullBackOff)",
 			"1. correct what keeps pod default/web-x from starting: Back-off", "within 10m: no change"}, "automatically"},
 		{"XPROV-026", "exhausted", []string{"driver disk.example.com has refused claim default/a 88 times since 09:12 with ResourceExhausted",
