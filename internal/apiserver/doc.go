@@ -14,7 +14,8 @@
 //     webhookrequest.go: what they are shown; package webhooks: the calls; webhookcontrollers.go: what simulated controllers write;
 //   - policy.go and the files that begin so, package policytypes: admission policies; package expression: expressions in CEL about requests;
 //   - package kinds: the defaults and the validation of kinds that matter only to clients;
-//   - package definition: CustomResourceDefinitions and their schemas; the files that begin with custom and conversion: how requests use them;
+//   - package definition: CustomResourceDefinitions and their schemas; package snapshotdefinitions: those that a cluster has from the start;
+//     the files that begin with custom and conversion: how requests use them;
 //   - watch.go, stream.go: watches; table.go, package columns: Tables and PartialObjectMetadata; package objectjson: objects in JSON;
 //   - package auth: who a client is, and what it may do, from the roles that package rbac reads; reviews.go, tokenrequest.go: requests about that;
 //   - flowmatch.go and the files that begin with flow: flow control;
