@@ -220,7 +220,7 @@ func (w *scriptWriter) storage() {
 			case setting.InUse && op == string(storage.Delete):
 				effects = append(effects, "error=FailedPrecondition:'"+ErrInUse.Error()+"'")
 			case setting.Fail[op] != "":
-				effects = append(effects, fmt.Sprintf("error=%s:%s", cmp.Or(setting.Code, storage.Internal), setting.Fail[op]))
+				effects = append(effects, fmt.Sprintf("error=%s:'%s'", cmp.Or(setting.Code, storage.Internal), setting.Fail[op]))
 			}
 			if delay := setting.Delay[op]; delay > 0 {
 				effects = append(effects, fmt.Sprintf("delay=%v", delay))
