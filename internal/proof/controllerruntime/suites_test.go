@@ -52,7 +52,7 @@ func run(t *testing.T, dir, module string, suites []suite) {
 	t.Helper()
 	bin := t.TempDir()
 	server := filepath.Join(bin, "volsim")
-	build(t, ".", "build", "-o", server, "github.com/volsim/volsim/cmd/volsim")
+	build(t, "../../..", "build", "-o", server, "./cmd/volsim")
 	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module)
 	list.Dir = dir
 	out, err := list.Output()
