@@ -561,6 +561,8 @@ func TestEventsGroup(t *testing.T) {
 	f.must("POST "+named, `{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"e"},"eventTime":"2026-01-01T00:00:00.000000Z",
 		"reportingController":"example.com/c","reportingInstance":"c-0","action":"Bind","reason":"Bound","type":"Normal","note":"hello",
 		"regarding":{"kind":"Pod","namespace":"default","name":"web"}}`)
+	// The stored Event belongs to both groups.
+	require.Contains(t, f.must("GET "+core+"?watch=1&timeoutSeconds=1", ""), `{"type":"ADDED","object":{"kind":"Event","apiVersion":"v1","metadata":{"name":"e"`)
 	got := f.must("GET "+core+"/e", "")
 	require.Contains(t, got, `"involvedObject":{"kind":"Pod","namespace":"default","name":"web"},"reason":"Bound","message":"hello"`)
 	require.Contains(t, f.must("GET "+named+"?fieldSelector=regarding.name%3Dweb", ""), `"note":"hello"`)

@@ -21,6 +21,8 @@ var Event = Of[*coreEvent]{
 	},
 	ValidateCreate: validateEvent,
 	ValidateUpdate: validateEventUpdate,
+	// A stored Event belongs to both groups.
+	Encode: func(event *coreEvent) { event.TypeMeta = metav1.TypeMeta{} },
 	Equal: func(a, b *coreEvent) bool {
 		// These fields differ between two counts of the same event, so they are compared before all others.
 		if a.Count != b.Count || a.Message != b.Message {
