@@ -1,5 +1,5 @@
-// Package snapshotdefinitions has the CustomResourceDefinitions of external-snapshotter. A simulated cluster has the kinds of snapshots
-// without them, as if somebody had installed them before.
+// Package snapshotdefinitions has the CustomResourceDefinitions of external-snapshotter, which say what the kinds of snapshots look like in a
+// served cluster. They take effect without being stored.
 package snapshotdefinitions
 
 import (

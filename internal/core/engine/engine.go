@@ -268,9 +268,6 @@ func (e *Engine) Close() {
 // Closed reports whether Close was called.
 func (e *Engine) Closed() bool { return e.closing }
 
-// Runs reports whether events run at this moment: the caller is part of one, or is called between two of them.
-func (e *Engine) Runs() bool { return e.source != nil }
-
 // task is anything that can be scheduled.
 type task interface{ run() }
 

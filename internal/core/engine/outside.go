@@ -106,3 +106,6 @@ func (p *Process) Effect(verb string, ref api.Ref, fn func() (api.Object, error)
 
 // LagOf returns how long changes take to reach an actor.
 func (e *Engine) LagOf(actor string) time.Duration { return e.lag[actor] }
+
+// Runs reports whether events run at this moment: the caller is part of one, or is called between two of them.
+func (e *Engine) Runs() bool { return e.source != nil }
