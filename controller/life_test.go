@@ -13,7 +13,7 @@ import (
 	"github.com/volsim/volsim/volsimtest"
 )
 
-// life is what one life of a controller has.
+// life has the parts of a controller between a start and the crash after it.
 type life struct {
 	setup  *controller.Setup
 	queue  *controller.Queue

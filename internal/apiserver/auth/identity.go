@@ -17,10 +17,10 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/rbac"
 )
 
-// Identity is what a request says of its client.
+// Identity says who sent a request, before its permissions are checked.
 type Identity struct {
 	token  string                     // of a ServiceAccount, "" for none
-	wanted *authenticationv1.UserInfo // whom the client impersonates, nil for nobody
+	wanted *authenticationv1.UserInfo // the user that the client impersonates, nil without impersonation
 }
 
 // Identify returns what the header of a request says of its client, nil for the administrator, who may do everything. Each client is the administrator that
