@@ -11,8 +11,8 @@
 //	}
 //
 // At the end of the test it reports the violations of invariants, and the rules of Cluster.Faults that are invalid, as errors. If the test
-// failed, it also logs the fault rules that never applied, and the objects that the test used last: each as YAML, why it is in its state,
-// and the last lines of the trace about it.
+// failed, it also logs the fault rules that never applied, and up to three objects: those that the test read last come first, then those that
+// it or a client wrote. Of each it logs the YAML, why it is in its state, and the last lines of the trace about it.
 //
 // [RunScripts] runs scripts as tests, and [TestBackend] tests a storage backend.
 package volsimtest
@@ -29,6 +29,7 @@ import (
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/controller"
 	"github.com/volsim/volsim/explain"
+	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/mount"
 )
 
@@ -37,7 +38,7 @@ import (
 type Cluster struct {
 	*volsim.Cluster
 	t    testing.TB
-	used []api.Ref // the objects that the test used, the last one last
+	used [uses][]api.Ref // the objects that the test used, the last one last
 }
 
 // New returns a new cluster, which is closed at the end of the test. It takes at most one configuration; none is the zero Config.
@@ -90,7 +91,7 @@ func (c *Cluster) must(err error, objs ...api.Object) {
 	c.t.Helper()
 	for _, obj := range objs {
 		if api.KindOf(obj) != "" {
-			c.use(api.KindOf(obj), api.KeyOf(obj))
+			c.note(written, api.KindOf(obj), api.KeyOf(obj))
 		}
 	}
 	if err != nil {
@@ -201,6 +202,9 @@ func (c *Cluster) Node(name string) *mount.Node {
 func (c *Cluster) Explain(object string) explain.Explanation {
 	c.t.Helper()
 	x, err := c.Cluster.Explain(object)
+	if ref, parseErr := objname.Parse(object); parseErr == nil {
+		c.note(asked, ref.Kind, ref.Key)
+	}
 	c.must(err)
 	return x
 }
@@ -227,7 +231,7 @@ func (c *Cluster) Pod(key string) *corev1.Pod {
 func Get[T api.Object](c *Cluster, key string) T {
 	c.t.Helper()
 	obj, err := volsim.Get[T](c.Cluster, key)
-	c.use(api.KindOf(obj), key)
+	c.note(asked, api.KindOf(obj), key)
 	c.must(err)
 	return obj
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/check"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/internals"
+	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/trace"
 	"github.com/volsim/volsim/volsimtest"
 )
@@ -134,6 +136,65 @@ func TestFailureReport(t *testing.T) {
 		"create PersistentVolumeClaim/default/data: created",
 	} {
 		require.Contains(t, log, want)
+	}
+}
+
+// TestReportedObjects: the object that the test asked about comes first, then those that it wrote and whose state has an explanation, then
+// others. Objects that clients wrote are among them. Of an object that is gone the trace says who deleted it.
+func TestReportedObjects(t *testing.T) {
+	for name, row := range map[string]struct {
+		test func(c *volsimtest.Cluster)
+		want []string
+	}{
+		"asked about, before nodes": {
+			func(c *volsimtest.Cluster) {
+				c.Create(fake.Claim("data", "1Gi"), fake.Node("n1"), fake.Node("n2"))
+				c.Claim("data")
+			},
+			[]string{"PersistentVolumeClaim/default/data", "Node/n2", "Node/n1"},
+		},
+		"written": {
+			func(c *volsimtest.Cluster) {
+				c.Create(fake.Claim("data", "1Gi"), fake.Node("n1"), fake.Node("n2"), fake.Node("n3"))
+			},
+			[]string{"PersistentVolumeClaim/default/data", "Node/n3", "Node/n2"},
+		},
+		"asked why": {
+			func(c *volsimtest.Cluster) {
+				c.Create(fake.Claim("a", "1Gi"), fake.Claim("b", "1Gi"))
+				c.Explain("pvc/a")
+			},
+			[]string{"PersistentVolumeClaim/default/a", "PersistentVolumeClaim/default/b"},
+		},
+		"written by a client": {
+			func(c *volsimtest.Cluster) {
+				claim := fake.Claim("data", "1Gi")
+				claim.Namespace = "default"
+				e := internals.Engine(c.Cluster)
+				_, err := e.API().Create(e.Client("mine"), claim, store.CreateOptions{})
+				require.NoError(t, err)
+			},
+			[]string{"PersistentVolumeClaim/default/data"},
+		},
+		"gone": {
+			func(c *volsimtest.Cluster) {
+				c.Create(fake.Node("n1"), fake.Pod("web", fake.OnNode("n1")))
+				c.Delete(fake.Pod("web"))
+				c.Advance(time.Minute)
+				c.Pod("web")
+			},
+			[]string{"Pod/default/web\npods \"web\" not found\n\nThe last lines of the trace about it:\n", "Node/n1"},
+		},
+	} {
+		log, _ := record(func(t testing.TB) {
+			row.test(volsimtest.New(t))
+			t.Errorf("no")
+		})
+		reported := strings.Split(log, "\n# ")[1:]
+		require.Len(t, reported, len(row.want), "%s: %s", name, log)
+		for i, want := range row.want {
+			require.Equal(t, want, reported[i][:min(len(want), len(reported[i]))], "%s: %s", name, log)
+		}
 	}
 }
 
