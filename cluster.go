@@ -257,9 +257,21 @@ func (c *Cluster) Crash(controller string) error {
 	case slices.Contains(c.notStarted(), controller):
 		c.down = append(c.down, controller)
 	default:
-		return fmt.Errorf("crash %q: %s", controller, actors.Unknown(controller, c.allControllers()))
+		return fmt.Errorf("crash %q: %s", controller, c.unknown(controller))
 	}
 	return nil
+}
+
+// unknown says why there is no controller of a name.
+func (c *Cluster) unknown(name string) string {
+	part := name
+	if _, isKubelet := actors.NodeOfKubelet(name); isKubelet {
+		part = Kubelets
+	}
+	if slices.Contains(c.cfg.Without, part) {
+		return fmt.Sprintf("it does not run: Config.Without names %q", part)
+	}
+	return actors.Unknown(name, c.allControllers())
 }
 
 // Restart starts a controller that crashed, and does nothing if it runs. It knows only what the API server stores.
@@ -274,7 +286,7 @@ func (c *Cluster) Restart(controller string) error {
 	case slices.Contains(c.notStarted(), controller):
 		c.down = slices.DeleteFunc(c.down, func(name string) bool { return name == controller })
 	default:
-		return fmt.Errorf("restart %q: %s", controller, actors.Unknown(controller, c.allControllers()))
+		return fmt.Errorf("restart %q: %s", controller, c.unknown(controller))
 	}
 	return nil
 }

@@ -37,8 +37,8 @@ type Config struct {
 	// Latency is how long each API call of a controller takes. Zero is no time; negative is an error.
 	Latency time.Duration
 	// Lag is how long watch events take to reach a controller, by the name of the controller: persistentvolume-controller, or kubelet/n1
-	// for example. The default is no time. Names that no controller has are errors; controllers added with AddController have a Lag of
-	// their own.
+	// for example. The default is no time. Names that no controller has are errors, and so are those in Without; controllers added with
+	// AddController have a Lag of their own.
 	Lag map[string]time.Duration
 	// Injector is asked for a fault before each API call of a controller and each backend call, after Cluster.Faults. Nil, the default, is
 	// none.
@@ -233,12 +233,17 @@ func (cfg *Config) checkNames(sidecars []component) error {
 		}
 	}
 	for _, name := range cfg.lagging() {
+		part, ok := name, name != Kubelets && isController(name)
 		// The name of a kubelet contains that of its node, which may be created later.
-		node, isKubelet := actors.NodeOfKubelet(name)
-		if isKubelet && node != "" || name != Kubelets && isController(name) {
-			continue
+		if node, isKubelet := actors.NodeOfKubelet(name); isKubelet && node != "" {
+			part, ok = Kubelets, true
 		}
-		return fmt.Errorf("volsim: Config.Lag names %q: %s; there is one per node, such as %q", name, unknown(name), actors.Kubelet("n1"))
+		switch {
+		case !ok:
+			return fmt.Errorf("volsim: Config.Lag names %q: %s; there is one per node, such as %q", name, unknown(name), actors.Kubelet("n1"))
+		case slices.Contains(cfg.Without, part):
+			return fmt.Errorf("volsim: Config.Lag names %q, which does not run: Config.Without names %q; remove one of them", name, part)
+		}
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ func TestMisuse(t *testing.T) {
 	}{
 		"nil":                 {nil, "the object is nil; pass a pointer to a k8s.io/api type"},
 		"a nil volume":        {missing, "the object is nil; pass a pointer to a k8s.io/api type"},
-		"no kind":             {&unstructured.Unstructured{}, "*unstructured.Unstructured is of an unknown kind; set its apiVersion and kind"},
-		"something else":      {stranger{secret}, "volsim_test.stranger is of an unknown kind; set its apiVersion and kind"},
+		"no kind":             {&unstructured.Unstructured{}, "*unstructured.Unstructured is of an unknown kind; set its apiVersion and kind, or use a client whose scheme has the type (controllerruntime.NewClient)"},
+		"something else":      {stranger{secret}, "volsim_test.stranger is of an unknown kind; set its apiVersion and kind, or use a client whose scheme has the type (controllerruntime.NewClient)"},
 		"a volume of no name": {&pvType{}, "PersistentVolume: metadata.name is empty; name the object"},
 	}
 	calls := map[string]func(cluster, api.Object) error{
@@ -204,6 +204,10 @@ func TestBadConfig(t *testing.T) {
 		{"news before it happens", volsim.Config{Lag: map[string]time.Duration{actors.PersistentVolume: -1}}, []string{"Config.Lag of \"" + actors.PersistentVolume, "give zero"}},
 		{"a lag of an unknown controller", volsim.Config{Lag: map[string]time.Duration{"nobody": 1}}, []string{`Config.Lag names "nobody"`, "there are ", actors.PersistentVolume}},
 		{"news for all kubelets", volsim.Config{Lag: map[string]time.Duration{volsim.Kubelets: 1}}, []string{`Config.Lag names "kubelet"`, `as "kubelet/n1"`}},
+		{"news for a controller that does not run", volsim.Config{Lag: map[string]time.Duration{actors.PersistentVolume: 1}, Without: []string{actors.PersistentVolume}},
+			[]string{`Config.Lag names "persistentvolume-controller", which does not run: Config.Without names "persistentvolume-controller"`, "remove one"}},
+		{"news for a kubelet in a cluster without kubelets", volsim.Config{Lag: map[string]time.Duration{actors.Kubelet("n1"): 1}, Without: []string{volsim.Kubelets}},
+			[]string{`Config.Lag names "kubelet/n1"`, `Config.Without names "kubelet"`, "remove one"}},
 		{"news for the kubelet of no node", volsim.Config{Lag: map[string]time.Duration{actors.Kubelet(""): 1}}, []string{`Config.Lag names "kubelet/"`}},
 		{"without an unknown controller", volsim.Config{Without: []string{"nobody"}}, []string{`Config.Without names "nobody"`, "there are ", actors.PersistentVolume}},
 		{"a health monitor of no driver", volsim.Config{HealthMonitors: []string{"d"}},
@@ -232,8 +236,6 @@ func TestBadConfig(t *testing.T) {
 			assert.Contains(t, err.Error(), want, test.name)
 		}
 	}
-	_, err := volsim.New(volsim.Config{Lag: map[string]time.Duration{actors.PersistentVolume: time.Second}, Without: []string{actors.PersistentVolume}})
-	require.NoError(t, err, "both name the same controller, and it exists")
-	_, err = volsim.New(volsim.Config{Lag: map[string]time.Duration{actors.Kubelet("n7"): time.Second}})
+	_, err := volsim.New(volsim.Config{Lag: map[string]time.Duration{actors.Kubelet("n7"): time.Second}})
 	require.NoError(t, err, "the node may come later")
 }

@@ -150,7 +150,7 @@ func Get[T api.Object](c *Cluster, key string) (T, error) {
 	var none T
 	kind := api.KindOf(none)
 	if kind == "" {
-		return none, fmt.Errorf("get %s: %T is of an %w; use Cluster.Objects", key, none, api.ErrUnknownKind)
+		return none, fmt.Errorf("get %s: %T is of an %w; use Cluster.Objects, or a client whose scheme has the type (controllerruntime.NewClient)", key, none, api.ErrUnknownKind)
 	}
 	return Table[T]{converted[T]{c.engine.Store(), kind}}.Get(key)
 }
@@ -161,7 +161,7 @@ func List[T api.Object](c *Cluster) []T {
 	var none T
 	kind := api.KindOf(none)
 	if kind == "" {
-		panic(fmt.Sprintf("volsim.List: %T is not a type of k8s.io/api", none))
+		panic(fmt.Sprintf("volsim.List: %T is not a type of k8s.io/api; use Cluster.Objects, or a client whose scheme has the type (controllerruntime.NewClient)", none))
 	}
 	return Table[T]{converted[T]{c.engine.Store(), kind}}.List()
 }

@@ -23,7 +23,7 @@ func CheckWritten(verb string, obj api.Object) error {
 		}
 	}
 	if api.KindOf(obj) == "" {
-		return fmt.Errorf("%s: %T is of an %w; set its apiVersion and kind", verb, obj, api.ErrUnknownKind)
+		return fmt.Errorf("%s: %T is of an %w; set its apiVersion and kind, or use a client whose scheme has the type (controllerruntime.NewClient)", verb, obj, api.ErrUnknownKind)
 	}
 	if obj.GetName() == "" && (verb != "create" || obj.GetGenerateName() == "") {
 		return fmt.Errorf("%s %s: metadata.name is empty; name the object", verb, api.KindOf(obj))
