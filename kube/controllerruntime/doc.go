@@ -7,7 +7,8 @@
 //     order that the seed chooses, with latency, lag, faults and crashes. With one seed two runs are identical.
 //
 // How [Add] works: operator.go has one life of a manager, manager.go what the manager of a life does otherwise, request.go its requests and
-// watch events, pump.go turns them into tasks of the engine, sorted.go removes the random order of client-go's caches.
+// watch events, pump.go turns them into tasks of the engine, sorted.go removes the random order of client-go's caches,
+// errors.go keeps what a failed test reports.
 //
 // Limits of [Add]: a goroutine that waits for a mutex, while another makes a request with that mutex locked, hangs the test; the bubble
 // knows no such waits. Leader election, webhooks and metrics servers do not run.

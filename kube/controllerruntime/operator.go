@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -29,7 +28,7 @@ type Operator struct {
 	// Name identifies the operator in the trace, in fault rules, and for Cluster.Crash and Restart. It is required, and must be unique.
 	Name string
 	// Options are those of manager.New. Leader election, webhooks, metrics and probes are switched off, and periodic resyncs unless
-	// SyncPeriod is set, because their times are random. GracefulShutdownTimeout is ignored. Without a logger nothing is logged.
+	// SyncPeriod is set, because their times are random. GracefulShutdownTimeout is ignored. Without a logger, a test that fails logs the last errors.
 	Options manager.Options
 	// Setup adds controllers to the manager. It is required. It runs again after each crash, with a new manager; what the controllers keep
 	// in memory must be created here.
@@ -76,6 +75,10 @@ func Add(t testing.TB, c *volsim.Cluster, op Operator) {
 	e.SetLag(op.Name, op.Lag)
 	base := kube.Handler(c).(*apiserver.Server)
 	var lives []*life
+	errs := &errorLog{}
+	if op.Options.Logger.GetSink() == nil {
+		op.Options.Logger = errs.logger()
+	}
 	_, err := e.NewActor(op.Name, func(a *engine.Actor) {
 		l := newLife(t, p, op, a, base)
 		lives = append(lives, l)
@@ -85,6 +88,7 @@ func Add(t testing.TB, c *volsim.Cluster, op Operator) {
 		t.Fatalf("controllerruntime.Add: %v", err)
 	}
 	t.Cleanup(func() {
+		errs.report(t, op.Name)
 		lives[len(lives)-1].end()
 		for _, l := range lives {
 			<-l.stopped
@@ -230,9 +234,6 @@ func (l *life) options() manager.Options {
 	opts.NewCache = func(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 		made, err := newCache(config, opts)
 		return lifeCache{made, l}, err
-	}
-	if opts.Logger.GetSink() == nil {
-		opts.Logger = logr.Discard()
 	}
 	return opts
 }

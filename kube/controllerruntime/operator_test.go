@@ -17,6 +17,7 @@ import (
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -406,6 +407,73 @@ func TestSeries(t *testing.T) {
 	for range 4 {
 		require.Equal(t, first, run())
 	}
+}
+
+// failing is a test that has failed, and records what it logs.
+type failing struct {
+	testing.TB
+	log *[]string
+}
+
+func (f failing) Failed() bool { return true }
+
+func (f failing) Logf(format string, args ...any) {
+	*f.log = append(*f.log, fmt.Sprintf(format, args...))
+}
+
+// TestLoggedErrors: a test that fails logs the last errors of an operator without a logger, each once. What an operator emits when it crashes is no
+// error.
+func TestLoggedErrors(t *testing.T) {
+	var log []string
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		controllerruntime.Add(failing{t, &log}, c.Cluster, both(0))
+		c.Faults.Fail(fake.Match{Actor: "both", Verb: "update"}, fmt.Errorf("connection refused")).Times(3)
+		c.Create(fake.Volume("v", "1Gi"), fake.Claim("data", "1Gi"))
+		c.Advance(time.Minute)
+		require.Equal(t, "yes", c.Claim("data").Labels["bound"])
+	})
+	require.Len(t, log, 1)
+	lines := strings.Split(log[0], "\n")
+	require.Equal(t, `The last errors that operator "both" logged:`, lines[0])
+	require.Len(t, lines, 2)
+	require.Regexp(t, `^00:00:0\d "msg"="Reconciler error" "error"=".*connection refused" "controller"="labeler" .* "name"="data"$`, lines[1])
+}
+
+// TestEventsOfCrash: recorders write no error to the log of client-go when their operator crashes before its Events are sent.
+func TestEventsOfCrash(t *testing.T) {
+	var out strings.Builder
+	klog.LogToStderr(false)
+	klog.SetOutput(&out)
+	defer func() {
+		klog.Flush()
+		klog.SetOutput(nil)
+		klog.LogToStderr(true)
+	}()
+	emits := func(mgr manager.Manager) error {
+		old, recorder := mgr.GetEventRecorderFor("old"), mgr.GetEventRecorder("new") //nolint:staticcheck // operators use both
+		return ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}).Named("emits").
+			Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+				var claim corev1.PersistentVolumeClaim
+				if err := mgr.GetClient().Get(ctx, req.NamespacedName, &claim); err != nil {
+					return ctrl.Result{}, err
+				}
+				old.Event(&claim, corev1.EventTypeNormal, "A", "old")
+				recorder.Eventf(&claim, nil, corev1.EventTypeNormal, "B", "Emit", "new")
+				claim.Labels = map[string]string{"a": "b"}
+				return ctrl.Result{}, mgr.GetClient().Update(ctx, &claim)
+			}))
+	}
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t, volsim.Config{Latency: 10 * time.Millisecond})
+		controllerruntime.Add(t, c.Cluster, controllerruntime.Operator{Name: "mine", Setup: emits})
+		crash := c.Faults.Crash(fake.Match{Actor: "mine", Verb: "update"}, time.Hour).Once()
+		c.Create(fake.Claim("data", "1Gi"))
+		c.Advance(time.Minute)
+		require.Equal(t, 1, crash.Fired())
+	})
+	klog.Flush()
+	require.NotContains(t, out.String(), "Unable to write event")
 }
 
 // fatal is a test that records the text with which it ends.

@@ -25,9 +25,6 @@ var errEnded = errors.New("the operator has crashed")
 
 // RoundTrip makes a request of the operator. A task of the engine lets it take effect, and its answer arrive.
 func (l *life) RoundTrip(req *http.Request) (*http.Response, error) {
-	if l.ctx.Err() != nil {
-		return nil, errEnded
-	}
 	var data []byte
 	if req.Body != nil {
 		var err error
@@ -37,6 +34,9 @@ func (l *life) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = req.Body.Close() // everything was read
 	}
 	call, ok := l.server.CallOf(withBody(req, data))
+	if l.ctx.Err() != nil {
+		return ended(req, call)
+	}
 	if !ok {
 		// controller-runtime asks for the kinds with a mutex locked for which other goroutines wait, so this request cannot wait.
 		return l.server.RoundTrip(withBody(req, data))
@@ -63,20 +63,20 @@ func (l *life) exchange(req *http.Request, data []byte, call api.Call) (*http.Re
 		rank:     fmt.Sprintf("%s %s %s %s %s\n%s", call.Verb, call.Kind, call.Key, req.URL.RequestURI(), callers(), data),
 		schedule: func() { l.schedule(x) },
 	})
-	gone := func() error {
+	gone := func() (*http.Response, error) {
 		if l.ctx.Err() != nil {
-			return errEnded
+			return ended(req, call)
 		}
-		return req.Context().Err()
+		return nil, req.Context().Err()
 	}
 	select {
 	case <-x.permit:
 	case err := <-x.reply:
 		return failed(req, err)
 	case <-req.Context().Done():
-		return nil, gone()
+		return gone()
 	case <-l.ctx.Done():
-		return nil, gone()
+		return gone()
 	}
 	newEvent := call.Verb == "create" && isEvent(api.Kind(call.Kind))
 	if newEvent {
@@ -100,7 +100,18 @@ func (l *life) exchange(req *http.Request, data []byte, call api.Call) (*http.Re
 	case <-l.ctx.Done():
 	}
 	closeBody(resp)
-	return nil, gone()
+	return gone()
+}
+
+// ended answers a request that an operator makes after its end. It is an error, but not for Events: recorders write those that they cannot send to
+// the log of client-go, which a program that has crashed does not do.
+func ended(req *http.Request, call api.Call) (*http.Response, error) {
+	if kind := api.Kind(call.Kind); !isEvent(kind) {
+		return nil, errEnded
+	} else if kind == api.Event {
+		return answer(req, http.StatusOK, []byte(`{"apiVersion":"v1","kind":"Event"}`)), nil
+	}
+	return answer(req, http.StatusOK, []byte(`{"apiVersion":"events.k8s.io/v1","kind":"Event"}`)), nil
 }
 
 func closeBody(resp *http.Response) {
