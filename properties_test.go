@@ -335,7 +335,7 @@ func grown(c *volsim.Cluster) error {
 		if pending := objects.HasCondition(claim, corev1.PersistentVolumeClaimFileSystemResizePending); pending && !running(c, claim) {
 			continue // the rest is for a node to do
 		}
-		if used(c, claim) && (refusedInUse(c, pv, storage.Expand) || refusedInUse(c, pv, storage.NodeExpand)) {
+		if used(c, claim) && refusedInUse(c, pv) {
 			continue // EXP-025, MNT-419: the driver said so once, and that is believed for as long as pods use the volume
 		}
 		return fmt.Errorf("claim %s asks for %s and has %s, its volume %s; its status is %+v", api.KeyOf(claim), request.String(),
@@ -345,20 +345,30 @@ func grown(c *volsim.Cluster) error {
 	return nil
 }
 
-// refusedInUse reports whether the driver's last answer was that the volume is not expanded while it is in use.
-func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume, op storage.Op) bool {
-	var last, injected error
+// refusedInUse reports whether a driver has said that the volume is not expanded while it is in use, and is still believed.
+func refusedInUse(c *volsim.Cluster, pv *corev1.PersistentVolume) bool {
+	controller, node := false, false
+	injected := map[string]error{} // by verb
 	for e := range c.Trace().Entries() {
 		switch {
-		case e.Call.Verb != string(op) || e.Call.Key != pv.Spec.CSI.VolumeHandle:
+		case e.Call.Key != pv.Spec.CSI.VolumeHandle:
 		case e.Type == trace.Injected:
-			injected = e.Err
+			injected[e.Call.Verb] = e.Err
 		case e.Type == trace.Storage && e.Verb == "end":
 			// One that succeeded with an error injected is one whose caller received that error.
-			last, injected = cmp.Or(e.Err, injected), nil
+			refused := storage.CodeOf(cmp.Or(e.Err, injected[e.Call.Verb])) == storage.FailedPrecondition
+			delete(injected, e.Call.Verb)
+			switch storage.Op(e.Call.Verb) {
+			case storage.Expand:
+				controller = refused // EXP-025
+			case storage.NodeExpand:
+				node = node || refused // MNT-419: a later success, while another pod is mounted, does not change it
+			case storage.Unstage, storage.Detach:
+				node = false // MNT-419: the kubelet has no record of the volume any more
+			}
 		}
 	}
-	return storage.CodeOf(last) == storage.FailedPrecondition
+	return controller || node
 }
 
 // running reports whether a pod runs with the claim, used whether one may.
