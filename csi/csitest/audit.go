@@ -65,10 +65,11 @@ func (r *run) askAbout(claims ...string) {
 		if caps.GetVolume {
 			r.ask("", &spec.ControllerGetVolumeRequest{VolumeId: id}, codes.OK, "the volume exists")
 		}
-		if create := r.creationOf(id); create != nil {
-			r.ask("", &spec.ValidateVolumeCapabilitiesRequest{VolumeId: id, VolumeContext: r.attributes(claim),
-				VolumeCapabilities: create.GetVolumeCapabilities(), Parameters: create.GetParameters(), Secrets: create.GetSecrets()},
-				codes.OK, "the volume was created with these capabilities")
+		if create, volume := r.creation(id); create != nil {
+			validate := &spec.ValidateVolumeCapabilitiesRequest{VolumeId: id, VolumeContext: volume.GetVolumeContext(),
+				VolumeCapabilities: create.GetVolumeCapabilities(), Parameters: create.GetParameters(), Secrets: create.GetSecrets()}
+			r.ask("", validate, codes.OK, "the volume was created with these capabilities")
+			r.askToConfirm(validate)
 		}
 	}
 	if caps.GetCapacity {
@@ -108,6 +109,7 @@ func (r *run) askGone(id string, c *spec.CreateVolumeRequest) {
 		r.ask("", &spec.ValidateVolumeCapabilitiesRequest{VolumeId: id, VolumeCapabilities: c.GetVolumeCapabilities(), Secrets: c.GetSecrets()},
 			codes.NotFound, "the volume does not exist")
 	}
+	r.ask("", &spec.DeleteVolumeRequest{VolumeId: "volsim-" + r.name("none"), Secrets: c.GetSecrets()}, codes.OK, "no volume has that ID")
 	if r.rec.caps.Attach {
 		r.ask("", &spec.ControllerUnpublishVolumeRequest{VolumeId: id, NodeId: r.nodeID(0), Secrets: c.GetSecrets()}, codes.OK,
 			"the volume does not exist, so it is not published")
@@ -137,21 +139,30 @@ func (r *run) nodeID(i int) string {
 
 // creationOf returns the request with which a volume was created, nil if it is not known.
 func (r *run) creationOf(id string) *spec.CreateVolumeRequest {
+	request, _ := r.creation(id)
+	return request
+}
+
+// creation returns the request with which a volume was created, and the volume in the reply, nil if it is not known.
+func (r *run) creation(id string) (*spec.CreateVolumeRequest, *spec.Volume) {
 	for _, c := range r.driver.Calls() {
 		req, ok := c.Request.(*spec.CreateVolumeRequest)
 		if !ok || len(c.Replies) == 0 {
 			continue
 		}
 		if reply, ok := c.Replies[0].Message.(*spec.CreateVolumeResponse); ok && reply.GetVolume().GetVolumeId() == id {
-			return req
+			return req, reply.GetVolume()
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // audit examines a call of volsim.
 func (e *examiner) audit(c *csi.Call, a *audit) {
 	if len(c.Replies) == 0 || c.Volume != "" && e.tainted[e.volume(c.Volume)] || e.fromFlawed(c, c.Replies[0]) {
+		return
+	}
+	if name := e.nameIn(c); c.Snapshot != "" && e.tainted[snapshotKey(name)] {
 		return
 	}
 	reply := c.Replies[0]
@@ -160,16 +171,21 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 		e.flaw(broken, c, c.Volume, "%s gets no answer: %s", c.Method, reply.Status.Message())
 	case code == codes.Unimplemented && advertised[c.Method] != "":
 		e.unimplemented(c)
+	case code == codes.OutOfRange && e.isEnough(c):
+		e.flaw(size, c, c.Volume, "CreateVolume answers code OutOfRange: %s, and required_bytes is size_bytes of the snapshot: %d", reply.Status.Message(),
+			requestedSize(c.Request))
+		f := &e.flaws[len(e.flaws)-1]
+		f.section, f.required = "CreateSnapshot", "size_bytes is the size that a volume needs to be created from the snapshot; 0 is an unknown size"
+	case c.Method == "ValidateVolumeCapabilities" && reply.Status != nil && a.or != codes.OK:
+		// It confirms nothing.
 	case c.Method == "ControllerExpandVolume" && reply.Status != nil, code != codes.OK && code == a.or, c.Method == "ControllerUnpublishVolume" && code == codes.NotFound:
 		// Success is recommended and not required.
 	case c.Method == "CreateVolume" && code == codes.InvalidArgument && a.or == codes.OutOfRange &&
 		c.Request.(*spec.CreateVolumeRequest).GetVolumeContentSource() != nil:
 		// The code for a source of which the driver cannot make the volume.
-	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code):
+	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code && (code != codes.Aborted || a.want == codes.OK)):
 	case reply.Status == nil && a.want == codes.OK && aboutSnapshots(c):
-		if !e.tainted[snapshotKey(e.nameIn(c))] {
-			e.snapshotReply(c, reply.Message)
-		}
+		e.snapshotReply(c, reply.Message)
 	case reply.Status == nil && a.want == codes.OK && (c.Method == "CreateVolume" || c.Method == "DeleteVolume"):
 		e.success(c, reply)
 	case reply.Status == nil && a.want == codes.OK:
@@ -186,9 +202,19 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 		}
 	case a.want == codes.OK:
 		e.flaw(wrongCode, c, c.Volume, "%s answers code %s: %s, and success is required: %s", c.Method, code, reply.Status.Message(), a.why)
+		if f := &e.flaws[len(e.flaws)-1]; succeeds[c.Method] != "" {
+			f.section, f.required = c.Method, succeeds[c.Method]
+		}
 	case code != a.want:
 		e.answersWrong(c, storage.Code(a.want.String()), "%s answers code %s, and code %s is required: %s", c.Method, code, a.want, a.why)
 	}
+}
+
+// succeeds says why a call of volsim must succeed, by method.
+var succeeds = map[string]string{
+	"CreateVolume":       "capacity_range is OPTIONAL: without one the plugin chooses the size",
+	"DeleteVolume":       "the operation MUST be idempotent: if no volume has that volume_id, of whatever form, the reply is OK",
+	"NodeGetVolumeStats": "a plugin with the capability GET_VOLUME_STATS MUST implement this call, for file systems and devices that are published at volume_path",
 }
 
 // answer examines the reply to a call of volsim.
@@ -221,10 +247,7 @@ func (e *examiner) answer(c *csi.Call, message proto.Message) {
 			e.wrongReply(c, c.Volume, expandedSize, "the reply to ControllerExpandVolume has capacity_bytes %d, and the volume had %d", size, v.Size)
 		}
 	case *spec.ValidateVolumeCapabilitiesResponse:
-		if r.GetConfirmed() == nil {
-			e.flaw(wrongCode, c, c.Volume, "ValidateVolumeCapabilities does not confirm the capabilities with which the volume was created: %q",
-				r.GetMessage())
-		}
+		e.confirmed(c, r)
 	case *spec.ControllerGetVolumeResponse:
 		switch id := r.GetVolume().GetVolumeId(); {
 		case id != c.Volume:
@@ -255,6 +278,10 @@ func (e *examiner) described(c *csi.Call, id string, volume *spec.Volume, want i
 	switch {
 	case bytes > 0 && bytes < want:
 		e.flaw(size, c, id, "%s says that volume %s has %d bytes, and replies said %d", method, id, bytes, want)
+	case e.reported[e.volume(id)] > 0 && bytes > e.reported[e.volume(id)] && !e.expanded(e.volume(id)):
+		e.flaw(size, c, id, "%s says that volume %s has %d bytes, and CreateVolume said %d", method, id, bytes, e.reported[e.volume(id)])
+		f := &e.flaws[len(e.flaws)-1]
+		f.method, f.section, f.required = method, method, "capacity_bytes is the size that the volume has, in each reply"
 	case ok && len(attributes) > 0 && !maps.Equal(attributes, was.GetVolumeContext()):
 		e.flaw(differs, c, id, "%s says that volume %s has volume_context %v, and CreateVolume said %v", method, id, attributes,
 			was.GetVolumeContext())

@@ -20,6 +20,7 @@ func (r bugRow) config() Config {
 	if r.story == "zones" {
 		d.Zones = map[string]string{"n2": "b"}
 	}
+	d.Offline = r.bug == testdriver.ExpandPublishedInternal
 	cfg := configOf(d)
 	cfg.Limit = time.Second // a goal that is never reached is waited for that long
 	return cfg

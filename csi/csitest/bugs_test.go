@@ -83,7 +83,7 @@ func TestBugs(t *testing.T) {
 		{testdriver.RepliesNothing, "life", broken, "RPC Interface"},
 		{testdriver.UnpublishesAllPods, "two-pods", mounts, "NodeUnpublishVolume"},
 	}
-	rows = slices.Concat(rows, snapshotBugs, moreBugs, furtherBugs, stateBugs, requestBugs, replyBugs)
+	rows = slices.Concat(rows, snapshotBugs, moreBugs, furtherBugs, stateBugs, requestBugs, replyBugs, codeBugs)
 	for _, bug := range testdriver.Bugs() {
 		found := false
 		for _, r := range rows {

@@ -190,7 +190,7 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 			e.apply(c.Node, c.Request)
 		}
 		return
-	case slices.Contains(transient, code):
+	case slices.Contains(transient, code) && !e.endless(c, code):
 		e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
 		return
 	}
@@ -207,13 +207,16 @@ func (e *examiner) execution(c *csi.Call, reply csi.Reply) {
 		e.answersWrong(c, storage.NotFound, "%s, and code NotFound is required: the volume does not exist", answer)
 	case requestedSize(c.Request) > impossible && code != codes.OutOfRange && code != codes.Unimplemented:
 		e.answersWrong(c, storage.OutOfRange, "%s, and code OutOfRange is required: no volume can have %d bytes", answer, requestedSize(c.Request))
+	case c.Method == "ControllerExpandVolume" && excludes(storage.FailedPrecondition, code) && reply.Met == 0 && e.growsOffline(c):
+		e.answersWrong(c, storage.FailedPrecondition, "%s, and code FailedPrecondition is required: the volume is published at a node, and the driver "+
+			"has VolumeExpansion OFFLINE only", answer)
 	case c.Method == "DeleteVolume" && exists && code != codes.FailedPrecondition && code != codes.Unimplemented && e.hasSnapshots(volume):
 		e.answersWrong(c, storage.FailedPrecondition, "%s, and code FailedPrecondition is required: the volume has snapshots", answer)
 	case code == codes.NotFound && !exists && opposite[c.Method] && c.Node != "":
 		// The table of errors has this code for a volume that does not exist.
-	case o.err == nil && !o.changed && opposite[c.Method]:
+	case o.err == nil && !o.changed && opposite[c.Method] && code != codes.Aborted:
 		e.flaw(undone, c, c.Volume, "%s, although there is nothing left to undo", answer)
-	case o.err == nil && !o.changed:
+	case o.err == nil && !o.changed && code != codes.Aborted:
 		e.flaw(again, c, c.Volume, "%s, although the volume already is as requested", answer)
 	default:
 		e.rejected[c.Volume] = rejection{at: e.at, call: c, code: reply.Status.Code(), method: c.Method, detail: answer}
@@ -248,18 +251,6 @@ func (e *examiner) tabled(c *csi.Call, err error) storage.Code {
 		return code
 	}
 	return ""
-}
-
-// excludes reports whether a code is wrong for a condition that requires another one. INVALID_ARGUMENT, ALREADY_EXISTS and OUT_OF_RANGE say that the
-// request can never succeed, which is wrong for a volume that is in use elsewhere.
-func excludes(required storage.Code, code codes.Code) bool {
-	switch code {
-	case codes.Internal, codes.Unknown:
-		return true
-	case codes.InvalidArgument, codes.AlreadyExists, codes.OutOfRange:
-		return required == storage.FailedPrecondition
-	}
-	return false
 }
 
 // needsVolume has the methods of the controller that need a volume that exists.

@@ -23,6 +23,7 @@ func (e *examiner) isGroup(c *csi.Call, g *spec.VolumeGroupSnapshot) bool {
 	}
 	for known, of := range e.groups {
 		if of == name && known != id {
+			e.groups[id] = name // calls with this group_snapshot_id are about a group with a flaw
 			return wrong(secondSnapshot, "%s returns group_snapshot_id %s for the name %s, and before it returned %s", c.Method, id, name, known)
 		}
 	}

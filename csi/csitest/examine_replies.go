@@ -89,6 +89,10 @@ func (e *examiner) created(c *csi.Call, r *spec.CreateVolumeResponse) bool {
 		e.flaw(differs, c, c.Volume, "CreateVolume answers capacity_bytes %d, and before it answered %d", now, was)
 		return false
 	}
+	if was, now := e.sizes[req.GetName()], r.GetVolume().GetCapacityBytes(); was > 0 && now > was && e.answers["create "+req.GetName()] != nil && !e.expanded(req.GetName()) {
+		e.flaw(differs, c, c.Volume, "CreateVolume answers capacity_bytes %d, and before it answered %d", now, was)
+		return false
+	}
 	e.sizes[req.GetName()] = max(e.sizes[req.GetName()], r.GetVolume().GetCapacityBytes())
 	e.reported[req.GetName()] = max(e.reported[req.GetName()], r.GetVolume().GetCapacityBytes())
 	if !e.reachable(c, r.GetVolume().GetAccessibleTopology(), req.GetAccessibilityRequirements()) {

@@ -191,6 +191,7 @@ func (e *examiner) identifies(c *csi.Call, name string, s *spec.Snapshot) bool {
 	if known := e.taken[name]; known != nil && !known.deleted && known.reply != nil && known.reply.GetSnapshotId() != id {
 		e.snapshotFlaw(secondSnapshot, c, c.Method, name, "%s returns snapshot_id %s for the name %s, and before it returned %s", c.Method, id, name,
 			known.reply.GetSnapshotId())
+		e.snaps[id] = name // calls and lists with this snapshot_id are about a snapshot with a flaw
 		return false
 	}
 	e.snaps[id] = name
@@ -232,7 +233,7 @@ func (e *examiner) describes(c *csi.Call, name string, s *spec.Snapshot) bool {
 			was.GetCreationTime().AsTime().Format(time.RFC3339Nano))
 	case known.ready && !s.GetReadyToUse():
 		return wrong(differs, "ready_to_use false for snapshot %s, which was ready before", s.GetSnapshotId())
-	case was != nil && known.ready && was.GetSizeBytes() > 0 && s.GetSizeBytes() > was.GetSizeBytes():
+	case was != nil && known.ready && was.GetSizeBytes() > 0 && s.GetSizeBytes() > 0 && s.GetSizeBytes() != was.GetSizeBytes():
 		return wrong(differs, "size_bytes %d for snapshot %s, and it was %d when the snapshot was ready", s.GetSizeBytes(), s.GetSnapshotId(), was.GetSizeBytes())
 	case was != nil && was.GetGroupSnapshotId() != s.GetGroupSnapshotId():
 		return wrong(differs, "group_snapshot_id %q for snapshot %s, and before it was %q", s.GetGroupSnapshotId(), s.GetSnapshotId(),

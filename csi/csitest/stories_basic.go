@@ -109,6 +109,7 @@ var basicStories = []story{
 		r.claim("data", fake.Block())
 		r.create(fake.Pod(r.name("web"), fake.OnNode(r.node(0)), fake.BlockClaims(r.name("data"))))
 		r.running("web")
+		r.askStats("data")
 		r.compare()
 		r.end("web")
 		r.detached()

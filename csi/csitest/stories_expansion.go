@@ -55,6 +55,24 @@ var expansionStories = []story{
 		r.read("web", "data")
 		r.finishLife("web")
 	}},
+	{name: "expand-when-unused", about: "a volume grows as soon as no pod uses it", needs: need(creates, attaches, expandsOffline), run: func(r *run) {
+		r.class()
+		r.claim("data")
+		r.pod("first", 0, "data")
+		r.running("first")
+		r.measure("first", "data")
+		r.grow("data", 2)
+		r.pass(5 * time.Minute)
+		r.compare()
+		r.end("first")
+		r.detached()
+		r.pass(10 * time.Minute)
+		r.pod("web", 0, "data")
+		r.running("web")
+		r.grown("data", 2)
+		r.measure("web", "data")
+		r.finishLife("web")
+	}},
 	{name: "expand-unused", about: "a volume grows before its first pod", needs: need(creates, expands), run: func(r *run) {
 		r.class()
 		r.claim("data")

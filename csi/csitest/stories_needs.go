@@ -32,6 +32,11 @@ func expandsOnline(cfg *Config, c capabilities) string {
 	return orElse(expands(cfg, c), lacks(c.Online || !c.Offline, "VolumeExpansion ONLINE"))
 }
 
+// expandsOffline is for stories in which a volume grows once it is not published any more.
+func expandsOffline(cfg *Config, c capabilities) string {
+	return orElse(expands(cfg, c), lacks(c.Expand && c.Offline && !c.Online, "VolumeExpansion OFFLINE without ONLINE"))
+}
+
 func modifies(_ *Config, c capabilities) string { return lacks(c.Modify, "MODIFY_VOLUME") }
 
 func tellsCapacity(_ *Config, c capabilities) string { return lacks(c.GetCapacity, "GET_CAPACITY") }

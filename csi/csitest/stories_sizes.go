@@ -51,15 +51,14 @@ var sizeStories = []story{
 			r.askWithoutSource(missing, "the volume in volume_content_source does not exist")
 			r.compare()
 		}
+		sizeless := proto.Clone(create).(*spec.CreateVolumeRequest)
+		sizeless.Name, sizeless.CapacityRange = "volsim-"+r.name("sizeless"), nil
+		r.askToCreate(sizeless, codes.OK, "capacity_range is OPTIONAL")
 		limited := proto.Clone(create).(*spec.CreateVolumeRequest)
 		limited.Name = "volsim-" + r.name("limited")
 		bytes := int64(r.cfg.Size)<<30 + 1
 		limited.CapacityRange = &spec.CapacityRange{RequiredBytes: bytes, LimitBytes: bytes}
-		reply, ok := r.askOr("", limited, codes.OK, codes.OutOfRange, "the volume has at least required_bytes and at most limit_bytes").(*spec.CreateVolumeResponse)
-		if id := reply.GetVolume().GetVolumeId(); ok && id != "" {
-			r.ask("", &spec.DeleteVolumeRequest{VolumeId: id, Secrets: create.GetSecrets()}, codes.OK, "the volume is not used")
-		}
-		r.compare()
+		r.askToCreate(limited, codes.OutOfRange, "the volume has at least required_bytes and at most limit_bytes")
 		r.deleted("data")
 	}},
 	{name: "zones", about: "the volume is created for a pod that can run on the last node only, and the next pod on the first one", needs: need(creates, otherNode, zoned), run: func(r *run) {
@@ -124,6 +123,16 @@ func zoned(_ *Config, c capabilities) string {
 	return lacks(c.Topology, "VOLUME_ACCESSIBILITY_CONSTRAINTS")
 }
 
+// askToCreate creates a volume and deletes it. The driver may refuse with the other code; OK is none.
+func (r *run) askToCreate(request *spec.CreateVolumeRequest, or codes.Code, why string) {
+	reply, ok := r.askOr("", request, codes.OK, or, why).(*spec.CreateVolumeResponse)
+	r.compare()
+	if id := reply.GetVolume().GetVolumeId(); ok && id != "" {
+		r.ask("", &spec.DeleteVolumeRequest{VolumeId: id, Secrets: request.GetSecrets()}, codes.OK, "the volume is not used")
+		r.compare()
+	}
+}
+
 // sizeless reports whether the driver does not say how large a volume is.
 func (r *run) sizeless(create *spec.CreateVolumeRequest) bool {
 	for _, c := range r.driver.Calls() {
@@ -168,6 +177,14 @@ func (r *run) askSecondPath(claim string) {
 	if publish, node, ok := last[*spec.NodePublishVolumeRequest](r, claim); ok && r.rec.caps.SingleNodeMultiWriter {
 		publish.TargetPath += "-second"
 		r.ask(node, publish, codes.FailedPrecondition, "the access mode is SINGLE_NODE_SINGLE_WRITER, and the volume is published at another path")
+	}
+}
+
+// askStats asks for the statistics of a published volume.
+func (r *run) askStats(claim string) {
+	if publish, node, ok := last[*spec.NodePublishVolumeRequest](r, claim); ok && r.rec.caps.Stats {
+		r.ask(node, &spec.NodeGetVolumeStatsRequest{VolumeId: publish.GetVolumeId(), VolumePath: publish.GetTargetPath()}, codes.OK,
+			"the volume is published there")
 	}
 }
 

@@ -31,6 +31,7 @@ var rows = map[string]string{
 	"ControllerModifyVolume NotFound":            "Volume does not exist: 5 NOT_FOUND",
 	"ControllerExpandVolume NotFound":            "Volume does not exist: 5 NOT_FOUND",
 	"ControllerExpandVolume OutOfRange":          "Unsupported capacity_range: 11 OUT_OF_RANGE",
+	"ControllerExpandVolume FailedPrecondition":  "Volume in use: 9 FAILED_PRECONDITION",
 	"CreateSnapshot AlreadyExists":               "Snapshot already exists but is incompatible: 6 ALREADY_EXISTS",
 	"ListSnapshots Aborted":                      "Invalid starting_token: 10 ABORTED",
 	"CreateVolumeGroupSnapshot AlreadyExists":    "Group snapshot already exists but is incompatible: 6 ALREADY_EXISTS",

@@ -280,6 +280,8 @@ func (d *Driver) check(all ...*spec.VolumeCapability) error {
 		switch {
 		case c.GetAccessType() == nil || c.GetAccessMode() == nil:
 			return status.Error(codes.InvalidArgument, "access_type and access_mode are required")
+		case c.GetAccessMode().GetMode() == spec.VolumeCapability_AccessMode_UNKNOWN:
+			return status.Error(codes.InvalidArgument, "the mode of access_mode is required")
 		case d.o.NoMounts && c.GetMount() != nil, d.o.NoDevices && c.GetBlock() != nil:
 			return status.Errorf(codes.InvalidArgument, "access type %T is not supported", c.GetAccessType())
 		case d.o.OneNode && manyNodes(c):

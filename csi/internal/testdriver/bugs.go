@@ -160,5 +160,5 @@ func Bugs() []Bug {
 		AttachMissingSucceeds, AttachNodeGoneSucceeds, ExpandMissingInternal, ListRepeats, ListLosesLast, ListIgnoresMaxEntries,
 		ListAcceptsTokens, ListLosesContext, GetDisagrees, GetMissingSucceeds, ValidateMissingSucceeds, ValidateConfirmsNothing, CapacityNegative,
 		ArgumentsMissing, NodeIDChanges, StageWrongPath, StatsUnmounted, StatsWithoutCondition, StatsWrong, SecretInError, SecretInContext,
-		SecretRequired, InlineAgainFails, InlineLeft, RepublishFails, Panics, Hangs, RepliesNothing}, snapshotBugs, moreBugs, furtherBugs, stateBugs, requestBugs, replyBugs)
+		SecretRequired, InlineAgainFails, InlineLeft, RepublishFails, Panics, Hangs, RepliesNothing}, snapshotBugs, moreBugs, furtherBugs, stateBugs, requestBugs, replyBugs, codeBugs)
 }

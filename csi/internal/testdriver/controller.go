@@ -72,6 +72,9 @@ func (s *controllerServer) CreateVolume(ctx context.Context, req *csi.CreateVolu
 		return nil, err
 	}
 	size, limit := max(req.GetCapacityRange().GetRequiredBytes(), 0), req.GetCapacityRange().GetLimitBytes()
+	if size == 0 && d.has(CreateNeedsRange) {
+		return nil, status.Error(codes.InvalidArgument, "capacity_range is missing")
+	}
 	if size == 0 {
 		size = defaultSize
 		if limit > 0 {
@@ -231,6 +234,9 @@ func (s *controllerServer) created(v *volume) *csi.CreateVolumeResponse {
 	if s.d.has(CreateWithoutTopology) {
 		resp.AccessibleTopology = nil
 	}
+	if s.d.has(CreateAgainLarger) && v.answers > 1 {
+		resp.CapacityBytes += gib
+	}
 	if s.d.has(CreateWrongCapacity) {
 		resp.CapacityBytes *= 2
 	}
@@ -286,12 +292,16 @@ func (s *controllerServer) DeleteVolume(ctx context.Context, req *csi.DeleteVolu
 	defer end()
 	v := d.byID(req.GetVolumeId())
 	switch {
+	case d.has(DeleteUnknownInvalid) && !strings.HasPrefix(req.GetVolumeId(), "vol-"):
+		return nil, status.Errorf(codes.InvalidArgument, "volume_id %q is invalid", req.GetVolumeId())
 	case v == nil && d.has(DeleteAgainFails):
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	case v == nil:
 		return &csi.DeleteVolumeResponse{}, nil
 	case len(v.attached) > 0 && d.has(DeleteAttachedInternal):
 		return nil, status.Errorf(codes.Internal, "delete volume %s: busy", v.id)
+	case len(v.attached) > 0 && d.has(DeleteAttachedAborted):
+		return nil, status.Errorf(codes.Aborted, "volume %s is attached: try again", v.id)
 	case len(v.attached) > 0 && d.has(DeleteAttachedInvalid):
 		return nil, status.Errorf(codes.InvalidArgument, "volume %s is attached", v.id)
 	case len(v.attached) > 0 && !d.has(DeleteAttached):

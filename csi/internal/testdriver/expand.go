@@ -44,6 +44,8 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 		return nil, status.Errorf(codes.OutOfRange, "volume %s cannot have %d bytes", v.id, size)
 	case size <= v.size && d.has(ExpandAgainFails):
 		return nil, status.Errorf(codes.Internal, "volume %s has %d bytes already", v.id, v.size)
+	case len(v.attached) > 0 && size > v.size && d.has(ExpandPublishedInternal):
+		return nil, status.Errorf(codes.Internal, "volume %s is busy", v.id)
 	case len(v.attached) > 0 && size > v.size && (d.Offline || d.has(ExpandOnlineFails)):
 		return nil, status.Errorf(codes.FailedPrecondition, "volume %s is attached to node %s", v.id, v.attached[0].node)
 	case limit > 0 && v.size > limit:

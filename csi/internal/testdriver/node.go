@@ -395,6 +395,9 @@ func (s *nodeServer) NodeGetVolumeStats(_ context.Context, req *csi.NodeGetVolum
 		return nil, status.Errorf(codes.NotFound, "volume %s is not mounted at %s", req.GetVolumeId(), req.GetVolumePath())
 	}
 	total := v.usable
+	if m.Block && d.has(StatsBlockFails) {
+		return nil, status.Errorf(codes.Internal, "statfs %s: not a file system", req.GetVolumePath())
+	}
 	if m.Block {
 		total = v.size
 	}

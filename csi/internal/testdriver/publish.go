@@ -34,6 +34,8 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 	case v != nil:
 	case d.has(AttachMissingSucceeds):
 		return &csi.ControllerPublishVolumeResponse{}, nil
+	case d.has(AttachMissingAborted):
+		return nil, status.Errorf(codes.Aborted, "read volume %s: try again", req.GetVolumeId())
 	case d.has(AttachMissingInternal):
 		return nil, status.Errorf(codes.Internal, "read volume %s: no such object", req.GetVolumeId())
 	default:
@@ -74,6 +76,9 @@ func (s *controllerServer) ControllerPublishVolume(ctx context.Context, req *csi
 		}
 		if d.has(AttachElsewhereInternal) {
 			return nil, status.Errorf(codes.Internal, "attach volume %s: busy", v.id)
+		}
+		if d.has(AttachElsewhereAborted) {
+			return nil, status.Errorf(codes.Aborted, "volume %s is attached to node %s: try again", v.id, other.node)
 		}
 		if d.has(AttachElsewhereInvalid) {
 			return nil, status.Errorf(codes.InvalidArgument, "volume %s is attached to node %s", v.id, other.node)

@@ -2,6 +2,7 @@ package testdriver
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -50,6 +51,9 @@ func (s *controllerServer) ListVolumes(_ context.Context, req *csi.ListVolumesRe
 	}
 	for _, v := range d.volumes[first:last] {
 		found := &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context}
+		if d.has(ListLarger) {
+			found.CapacityBytes += gib
+		}
 		if d.has(ListLosesContext) {
 			found.VolumeContext = map[string]string{"storage": "disk"}
 		}
@@ -95,11 +99,16 @@ func (s *controllerServer) ControllerGetVolume(_ context.Context, req *csi.Contr
 	case v == nil && d.has(GetMissingSucceeds):
 		return &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: req.GetVolumeId()},
 			Status: &csi.ControllerGetVolumeResponse_VolumeStatus{VolumeCondition: d.condition()}}, nil
+	case v == nil && d.has(GetMissingAborted):
+		return nil, status.Errorf(codes.Aborted, "read volume %s: try again", req.GetVolumeId())
 	case v == nil:
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}
 	resp := &csi.ControllerGetVolumeResponse{Volume: &csi.Volume{VolumeId: v.id, CapacityBytes: v.size, VolumeContext: v.context},
 		Status: &csi.ControllerGetVolumeResponse_VolumeStatus{PublishedNodeIds: v.publishedNodes(), VolumeCondition: d.condition()}}
+	if d.has(GetLarger) {
+		resp.Volume.CapacityBytes += gib
+	}
 	if d.has(GetDisagrees) {
 		resp.Status.PublishedNodeIds = nil
 	}
@@ -138,9 +147,22 @@ func (s *controllerServer) ValidateVolumeCapabilities(_ context.Context, req *cs
 	if s.d.has(ValidateConfirmsNothing) {
 		return &csi.ValidateVolumeCapabilitiesResponse{Message: "unknown"}, nil
 	}
-	if s.d.byID(req.GetVolumeId()) == nil && !s.d.has(ValidateMissingSucceeds) {
+	v := s.d.byID(req.GetVolumeId())
+	if v == nil && !s.d.has(ValidateMissingSucceeds) {
 		return nil, status.Errorf(codes.NotFound, "volume %s does not exist", req.GetVolumeId())
 	}
-	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: &csi.ValidateVolumeCapabilitiesResponse_Confirmed{
-		VolumeContext: req.GetVolumeContext(), VolumeCapabilities: req.GetVolumeCapabilities(), Parameters: req.GetParameters()}}, nil
+	if wanted := req.GetVolumeContext(); v != nil && len(wanted) > 0 && !maps.Equal(wanted, v.context) && !s.d.has(ValidateConfirmsContext) {
+		return &csi.ValidateVolumeCapabilitiesResponse{Message: "the volume has another volume_context"}, nil
+	}
+	for _, c := range req.GetVolumeCapabilities() {
+		if c.GetAccessMode().GetMode() == csi.VolumeCapability_AccessMode_UNKNOWN && !s.d.has(ValidateConfirmsUnknown) {
+			return &csi.ValidateVolumeCapabilitiesResponse{Message: "the access mode is unknown"}, nil
+		}
+	}
+	confirmed := &csi.ValidateVolumeCapabilitiesResponse_Confirmed{VolumeContext: req.GetVolumeContext(),
+		VolumeCapabilities: req.GetVolumeCapabilities(), Parameters: req.GetParameters()}
+	if s.d.has(ValidateConfirmsEmpty) {
+		confirmed.VolumeCapabilities = nil
+	}
+	return &csi.ValidateVolumeCapabilitiesResponse{Confirmed: confirmed}, nil
 }
