@@ -163,6 +163,7 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 		return
 	}
 	if name := e.nameIn(c); c.Snapshot != "" && e.tainted[snapshotKey(name)] {
+		e.knows(name, c.Replies[0])
 		return
 	}
 	reply := c.Replies[0]

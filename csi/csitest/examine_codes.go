@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi"
+	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -70,4 +71,19 @@ func (e *examiner) expanded(volume string) bool {
 	return slices.ContainsFunc(e.steps[:e.at+1], func(s step) bool {
 		return s.Call != nil && (s.Call.Method == "ControllerExpandVolume" || s.Call.Method == "NodeExpandVolume") && e.volume(s.Call.Volume) == volume
 	})
+}
+
+// isSource reports whether a volume exists that was created from a snapshot.
+func (e *examiner) isSource(name string) bool {
+	return slices.ContainsFunc(e.Volumes(), func(v fake.VolumeState) bool { return name != "" && e.sources[v.ID] == name })
+}
+
+// hasSnapshots reports whether a volume has snapshots.
+func (e *examiner) hasSnapshots(volume string) bool {
+	for _, known := range e.taken {
+		if known.volume == volume && !known.deleted {
+			return true
+		}
+	}
+	return false
 }

@@ -49,6 +49,16 @@ func (e *examiner) isGroup(c *csi.Call, g *spec.VolumeGroupSnapshot) bool {
 	return true
 }
 
+// knows stores the ID in a reply about a snapshot or group with a flaw: calls with it are about that.
+func (e *examiner) knows(name string, reply csi.Reply) {
+	switch r := reply.Message.(type) {
+	case *spec.CreateSnapshotResponse:
+		e.snaps[r.GetSnapshot().GetSnapshotId()] = name
+	case *spec.CreateVolumeGroupSnapshotResponse:
+		e.groups[r.GetGroupSnapshot().GetGroupSnapshotId()] = name
+	}
+}
+
 // groupFlawed reports whether a reply about a group has a flaw, so that its snapshots are unknown.
 func (e *examiner) groupFlawed() bool {
 	return slices.ContainsFunc(e.flaws, func(f flaw) bool {

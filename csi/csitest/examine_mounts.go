@@ -47,7 +47,7 @@ func (e *examiner) listMounts(in *inventory) {
 		case !ok:
 			e.mountFlaw(volume, orElse(asked, m.Path), "%s on node %s is still mounted, and the replies say that it is not", m.Path, m.Node)
 		case seen[exact] == 2:
-			e.mountFlaw(volume, m.Path, "%s on node %s is mounted twice", m.Path, m.Node)
+			e.mountFlaw(volume, m.Path, "%s on node %s "+mountedTwice, m.Path, m.Node)
 		case w.readOnly && !m.ReadOnly:
 			e.mountFlaw(volume, m.Path, "%s on node %s can be written, and NodePublishVolume had readonly", m.Path, m.Node)
 		}

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/volsim/volsim/csi"
-	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/storage"
 )
 
@@ -65,6 +64,7 @@ func (e *examiner) snapshotFlaw(kind flawKind, c *csi.Call, method, name, format
 func (e *examiner) snapshotCall(c *csi.Call, reply csi.Reply) {
 	name := e.nameIn(c)
 	if e.tainted[snapshotKey(name)] || c.Volume != "" && e.tainted[e.volume(c.Volume)] || e.showsSecret(c, reply) {
+		e.knows(name, reply)
 		return
 	}
 	delete(e.rejected, snapshotKey(name))
@@ -112,6 +112,7 @@ func (e *examiner) applySnapshot(c *csi.Call) bool {
 	o := e.apply(c.Node, c.Request)
 	if o.err != nil {
 		e.snapshotFlaw(accepts, c, c.Method, name, "%s succeeds, and code %s is required: %s", c.Method, storage.CodeOf(o.err), trimStatus(o.err))
+		e.flaws[len(e.flaws)-1].code = storage.CodeOf(o.err)
 		return false
 	}
 	switch r := c.Request.(type) {
@@ -433,19 +434,4 @@ func text(s *spec.VolumeContentSource) string {
 		return "none"
 	}
 	return compact(s)
-}
-
-// isSource reports whether a volume exists that was created from a snapshot.
-func (e *examiner) isSource(name string) bool {
-	return slices.ContainsFunc(e.Volumes(), func(v fake.VolumeState) bool { return name != "" && e.sources[v.ID] == name })
-}
-
-// hasSnapshots reports whether a volume has snapshots.
-func (e *examiner) hasSnapshots(volume string) bool {
-	for _, known := range e.taken {
-		if known.volume == volume && !known.deleted {
-			return true
-		}
-	}
-	return false
 }

@@ -69,8 +69,9 @@ type Finding struct {
 	// Runs is the number of runs that show it.
 	Runs int
 
-	trace *trace.Trace // of the run; nil if the finding is from another process
-	at    time.Time    // when the run shows it
+	trace  *trace.Trace // of the run; nil if the finding is from another process
+	at     time.Time    // when the run shows it
+	causes []cause      // other findings that may be why each run shows it
 }
 
 // Reason is a rule of Kubernetes that leads to a call.
@@ -115,7 +116,13 @@ func (r *Report) add(rec *recording, flaws []flaw) {
 		}
 		known := &r.Findings[at]
 		known.Runs++
-		if len(known.Calls) <= fewCalls || known.Runs > maxShrinks {
+		if len(known.causes) > 0 && len(causes(f)) == 0 {
+			other := newFinding(rec, f)
+			other.Runs = known.Runs
+			*known = other
+			continue
+		}
+		if len(known.Calls) <= fewCalls || known.Runs > maxShrinks || len(known.causes) == 0 && len(causes(f)) > 0 {
 			continue
 		}
 		if shorter := newFinding(rec, f); len(shorter.Calls) < len(known.Calls) {
@@ -139,7 +146,7 @@ func newFinding(rec *recording, f flaw) Finding {
 			at = s.Call.At
 		}
 	}
-	return Finding{trace: rec.trace, at: at, Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
+	return Finding{trace: rec.trace, at: at, causes: causes(f), Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
 		Why: why(rec.caps, f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Recorded: record(rec, f, steps), Runs: 1}
 }
 
@@ -158,6 +165,7 @@ func (r *Report) unasked() error {
 }
 
 func (r *Report) finish() {
+	r.Findings = withoutConsequences(r.Findings)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(b.Runs, a.Runs) })
 	slices.Sort(r.Kubernetes)
 }

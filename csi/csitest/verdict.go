@@ -107,7 +107,10 @@ func orElse(a, b string) string {
 
 // culprit names the method that most likely caused a flaw that only a comparison shows: a call that overlapped another one, else the last
 // one of those that can cause it.
-func culprit(f flaw) (method string, overlap bool) {
+func culprit(f flaw) (method string, overlap bool) { return culpritOf(f, true) }
+
+// culpritOf is culprit. If overlaps is false, calls that overlap are like all others.
+func culpritOf(f flaw, overlaps bool) (method string, overlap bool) {
 	var methods, overlapping []string // overlapping have an effect on this only if they overlap another call
 	switch f.kind {
 	case mounts:
@@ -130,7 +133,7 @@ func culprit(f flaw) (method string, overlap bool) {
 			continue
 		}
 		direct := slices.Contains(methods, s.Call.Method)
-		if (direct || slices.Contains(overlapping, s.Call.Method)) && s.Call.Fault.Kind == csi.Overlap && len(s.Call.Replies) > 0 && s.Call.Replies[0].Met != 0 {
+		if overlaps && (direct || slices.Contains(overlapping, s.Call.Method)) && s.Call.Fault.Kind == csi.Overlap && len(s.Call.Replies) > 0 && s.Call.Replies[0].Met != 0 {
 			return s.Call.Method, true
 		}
 		if method == "" && direct {

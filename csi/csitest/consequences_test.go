@@ -1,0 +1,34 @@
+package csitest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/volsim/volsim/csi/internal/testdriver"
+)
+
+// A cause is one finding, also if runs show it in more than one way.
+func TestOneCauseOneFinding(t *testing.T) {
+	for _, tt := range []struct {
+		bug     testdriver.Bug
+		stories []string
+		pairs   int
+		method  string
+	}{
+		{testdriver.InlineLeft, []string{"inline"}, -1, "NodeUnpublishVolume"},
+		{testdriver.UnstageForgets, []string{"life", "kubelet-restart"}, 100, "NodeUnstageVolume"},
+		{testdriver.StageAgainMountsTwice, []string{"life", "pod-cancelled"}, -1, "NodeStageVolume"},
+		{testdriver.StageAgainMountsTwice, []string{"pod-cancelled", "life"}, -1, "NodeStageVolume"},
+		{testdriver.UnpublishesAllPods, []string{"two-pods", "pod-replaced"}, -1, "NodeUnpublishVolume"},
+		{testdriver.SnapshotForgetsNames, []string{"snapshot"}, -1, "CreateSnapshot"},
+		{testdriver.GroupAgainMakesSecond, []string{"group-snapshot"}, -1, "CreateVolumeGroupSnapshot"},
+	} {
+		cfg := testConfig(tt.bug)
+		cfg.Stories, cfg.Seeds, cfg.Pairs = tt.stories, -1, tt.pairs
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		require.Len(t, report.Findings, 1, "%s: %v", tt.bug, report.Findings)
+		require.Equal(t, tt.method, report.Findings[0].Method, tt.bug)
+	}
+}
