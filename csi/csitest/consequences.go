@@ -11,11 +11,13 @@ import (
 type cause struct {
 	kind   flawKind
 	method string
-	twice  bool // the finding is about a path that is mounted twice
+	starts string // how the text of the finding starts, such as "NodeUnstageVolume answers code NotFound"
+	ends   string // and how it ends
 }
 
 // causes returns what else may be the cause of a flaw: a mount or an attachment that is left after calls that overlapped, and without such calls
-// as well; a mount that is left because the path was mounted twice; data that is lost because the mount is.
+// as well; a mount that is left because the path was mounted twice; data that is lost because the mount is; an error without end that is also the
+// answer if nothing is left to undo.
 func causes(f flaw) []cause {
 	switch {
 	case f.overlap && (f.kind == mounts || f.kind == inventories):
@@ -23,9 +25,13 @@ func causes(f flaw) []cause {
 			return []cause{{kind: f.kind, method: method}}
 		}
 	case f.kind == mounts && f.method == "NodeUnstageVolume" && calledTwice(f, "NodeStageVolume"):
-		return []cause{{kind: mounts, method: "NodeStageVolume", twice: true}}
+		return []cause{{kind: mounts, method: "NodeStageVolume", ends: mountedTwice}}
 	case f.kind == mounts && f.method == "NodeUnpublishVolume" && calledTwice(f, "NodePublishVolume"):
-		return []cause{{kind: mounts, method: "NodePublishVolume", twice: true}}
+		return []cause{{kind: mounts, method: "NodePublishVolume", ends: mountedTwice}}
+	case f.kind == stuck && opposite[f.method]:
+		if answer, _, ok := strings.Cut(f.detail, ": "); ok {
+			return []cause{{kind: undone, method: f.method, starts: answer + ":"}}
+		}
 	case f.kind == data && f.method == "NodeUnpublishVolume":
 		return []cause{{kind: mounts, method: f.method}}
 	}
@@ -48,11 +54,8 @@ func withoutConsequences(all []Finding) []Finding {
 	return slices.DeleteFunc(slices.Clone(all), func(f Finding) bool {
 		return slices.ContainsFunc(f.causes, func(c cause) bool {
 			return slices.ContainsFunc(all, func(g Finding) bool {
-				about := g.Section != "Concurrency"
-				if c.twice {
-					about = strings.HasSuffix(g.Detail, mountedTwice)
-				}
-				return about && g.Kind == string(c.kind) && g.Method == c.method
+				return g.Kind == string(c.kind) && g.Method == c.method && strings.HasPrefix(g.Detail, c.starts) && strings.HasSuffix(g.Detail, c.ends) &&
+					(c.ends != "" || g.Section != "Concurrency")
 			})
 		})
 	})

@@ -9,7 +9,8 @@ import (
 
 // shrink returns the shortest part of the steps of a flaw that still shows it. It removes steps one by one and evaluates the recorded replies
 // of the others, so the result is the same every time and needs no driver. What explains the flaw stays: the calls in which something went
-// wrong, the creation of the volume, the previous call of the same method, and calls about the same mount.
+// wrong, the creation of the volume, the previous call of the same method, and calls about the same mount. Calls of volsim stay only if they show
+// it.
 func shrink(rec *recording, f flaw) []step {
 	steps := slices.Clone(f.steps)
 	keep := needed(f)
@@ -53,7 +54,7 @@ func needed(f flaw) map[any]bool {
 	keep := map[any]bool{}
 	last := f.steps[len(f.steps)-1]
 	if last.Call != nil {
-		if c := previous(f.steps[:len(f.steps)-1], last.Call); c != nil {
+		if c := previous(f.steps[:len(f.steps)-1], last.Call); c != nil && (last.Audit == nil || c.Err == nil) {
 			keep[c] = true
 		}
 	}
@@ -79,7 +80,7 @@ func needed(f flaw) map[any]bool {
 		if s.Audit != nil && (c.Method == "ListVolumes" || c.Method == "ListSnapshots") && f.method == c.Method {
 			keep[c] = true // a page belongs to the others
 		}
-		if named && (c.Method == "CreateVolume" || c.Method == "CreateSnapshot") || s.Crash || c.Fault != (csi.Fault{}) && c.Fault.Kind != csi.NotDelivered ||
+		if named && s.Audit == nil && (c.Method == "CreateVolume" || c.Method == "CreateSnapshot") || s.Crash || c.Fault != (csi.Fault{}) && c.Fault.Kind != csi.NotDelivered ||
 			f.path != "" && path(c.Request) == f.path {
 			keep[c] = true
 		}

@@ -8,6 +8,7 @@ import (
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -58,7 +59,7 @@ var requestStories = []story{
 			if _, ok := request.(interface{ GetVolumePath() string }); ok {
 				node = r.node(0)
 			}
-			r.ask(node, request, codes.InvalidArgument, "a required field is missing")
+			r.ask(node, request, codes.InvalidArgument, missingField(request)+" is missing")
 		}
 	}},
 	{name: "volume-vanished", about: "an administrator deletes a volume in the storage system, and its PersistentVolume is used", needs: need(creates, attaches),
@@ -320,6 +321,18 @@ func (r *run) secretContent(kind string) map[string]string {
 
 func (r *run) createSecret(name string, content map[string]string) {
 	r.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: r.name(name)}, StringData: content})
+}
+
+// missingField returns the name of the required field that a request lacks.
+func missingField(request proto.Message) string {
+	m := request.ProtoReflect()
+	for _, name := range []protoreflect.Name{"name", "volume_id", "volume_path", "node_id", "volume_capabilities", "target_path", "volume_capability",
+		"staging_target_path"} {
+		if field := m.Descriptor().Fields().ByName(name); field != nil && !m.Has(field) {
+			return string(name)
+		}
+	}
+	return "a required field"
 }
 
 // invalidRequests returns requests that lack a required field.
