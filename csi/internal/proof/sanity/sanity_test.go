@@ -47,7 +47,7 @@ var detected = []testdriver.Bug{
 	testdriver.AttachNodeGoneInternal, testdriver.CreateExistsInternal, testdriver.CreateIgnoresSize, testdriver.ExpandUnimplemented,
 	testdriver.ExpandZero, testdriver.ListUnimplemented, testdriver.ModifyAcceptsAll, testdriver.ModifyMissingSucceeds,
 	testdriver.RestoreFailedLeaves, testdriver.SnapshotLongID, testdriver.SnapshotNeverReady, testdriver.AttachIgnoresReadOnly,
-	testdriver.SnapshotListEndless,
+	testdriver.SnapshotListEndless, testdriver.AttachMissingAborted, testdriver.DeleteUnknownInvalid, testdriver.ValidateConfirmsEmpty,
 }
 
 // mockFailures are the tests that fail on the mock driver: ControllerModifyVolume and CreateVolume accept all mutable parameters, and
