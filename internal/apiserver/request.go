@@ -156,8 +156,8 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	r.actor = s.cfg.Actor(req, r.manager)
 	var err error
 	convertible := convertibleObject
-	// API-440, API-566: what has no Table.
-	if r.resource.Review || r.resource.Kind == kinds.APIService && r.subresource == string(api.Status) {
+	// API-440, API-566, API-581: what has no Table.
+	if r.resource.Review || r.subresource == string(api.Status) && (r.resource.Kind == kinds.APIService || r.resource.Kind == kinds.ResourceClaim) {
 		convertible = convertibleToMetadata
 	}
 	if r.format, err = negotiate(req, convertible); err != nil {

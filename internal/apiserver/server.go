@@ -94,6 +94,9 @@ func New(cfg Config) *Server {
 	for kind, rules := range kinds.Rules {
 		s.store.UseKindRules(kind, rules)
 	}
+	for kind, rules := range kinds.DeviceRules(kinds.Surroundings{Now: cfg.Backend.Now, NamespaceLabels: s.labelsOfNamespace}) {
+		s.store.UseKindRules(kind, rules)
+	}
 	s.store.UseConverter(s)
 	s.followWebhooks()
 	s.followPolicies()

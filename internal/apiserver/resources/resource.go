@@ -138,6 +138,8 @@ func (r *Resource) complete() {
 		r.Selectable = numberField("status.replicas", "replicas")
 	case "Service":
 		r.Selectable = contentFields("spec.clusterIP", "spec.type")
+	case "ResourceSlice.resource.k8s.io":
+		r.Selectable = contentFields("spec.driver", "spec.nodeName") // API-582
 	}
 	if kind := objkinds.Get(string(r.Kind)); kind != nil && kind.Scale {
 		r.Subresources = append(r.Subresources, scaleSubresource())

@@ -63,7 +63,7 @@ func invalidAddress(name string) (why []string) {
 // validatePrefix validates generateName (API-033): it is a valid beginning of a name of the kind.
 func validatePrefix(meta *metav1.ObjectMeta, r resource) field.ErrorList {
 	switch {
-	case meta.GenerateName == "":
+	case meta.GenerateName == "", r.kind == "DeviceClass.resource.k8s.io": // API-579
 		return nil
 	case r.names == labelNames:
 		return strategy.AppendInvalid(nil, strategy.MetaPath("generateName"), meta.GenerateName, apivalidation.NameIsDNSLabel(meta.GenerateName, true))

@@ -78,7 +78,11 @@ func validateDriverName(name string, path *field.Path, child string) field.Error
 	if len(name) <= maxDriverNameBytes && isDomain(name, true) {
 		return nil
 	}
-	path = path.Child(child)
+	return DriverName(name, path.Child(child))
+}
+
+// DriverName validates the name of a driver.
+func DriverName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}

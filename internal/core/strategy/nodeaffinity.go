@@ -22,6 +22,11 @@ func validateVolumeAffinity(affinity *corev1.VolumeNodeAffinity, anyValue bool, 
 	return validateNodeSelector(affinity.Required, anyValue, path.Child("required"))
 }
 
+// NodeSelector validates a node selector (API-124).
+func NodeSelector(selector *corev1.NodeSelector, path *field.Path) field.ErrorList {
+	return validateNodeSelector(selector, false, path)
+}
+
 // validateNodeSelector validates a node selector (API-124). It needs a term; an empty term is valid and matches no node.
 func validateNodeSelector(selector *corev1.NodeSelector, anyValue bool, path *field.Path) field.ErrorList {
 	if len(selector.NodeSelectorTerms) == 0 {

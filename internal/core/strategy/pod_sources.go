@@ -39,12 +39,12 @@ func validateEphemeral(s *corev1.EphemeralVolumeSource, path *field.Path) field.
 	if template == nil {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	errs := validateTemplateMeta(&template.ObjectMeta, path.Child("metadata"))
+	errs := TemplateMetadata(&template.ObjectMeta, path.Child("metadata"))
 	return append(errs, validateClaimSpec(&template.Spec, path.Child("spec"))...)
 }
 
-// validateTemplateMeta validates the metadata of a template, which may contain labels and annotations only (API-199).
-func validateTemplateMeta(meta *metav1.ObjectMeta, path *field.Path) field.ErrorList {
+// TemplateMetadata validates the metadata of a template, which may contain labels and annotations only (API-199).
+func TemplateMetadata(meta *metav1.ObjectMeta, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !AnnotationsValid(meta.Annotations) {
 		errs = append(errs, ValidateAnnotations(meta.Annotations, path.Child("annotations"))...)

@@ -378,6 +378,9 @@ var unlike = map[string]bool{
 	"DeleteOptions [dryRun] 1": true,
 	// volsim takes an empty uid for none.
 	"DeleteOptions [preconditions uid] 1": true,
+	// volsim takes an empty list of a status for none.
+	"ResourceClaim [status allocation devices results * bindingConditions] 1":        true,
+	"ResourceClaim [status allocation devices results * bindingFailureConditions] 1": true,
 	// The kind of an object within a custom object is read before anything is validated.
 	"Whole [spec template apiVersion] 0": true,
 	"Whole [spec template kind] 0":       true,
