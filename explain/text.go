@@ -88,14 +88,14 @@ func (p *printer) candidates(candidates []Candidate, indent, label string) {
 			width = max(width, len(g.names()))
 		}
 	}
+	last := ""
 	for _, g := range groups {
 		text := g.text()
 		if text == "" {
-			p.line(indent, "fits", g.names())
+			p.line(indent, unlessSame("fits", &last), g.names())
 			continue
 		}
-		p.line(indent, label, fmt.Sprintf("%-*s  %s", width, g.names(), text))
-		label = ""
+		p.line(indent, unlessSame(label, &last), fmt.Sprintf("%-*s  %s", width, g.names(), text))
 		if !g.more {
 			p.candidates(g.all[0].Candidates, indent+"  ", "volumes")
 		}

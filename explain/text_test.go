@@ -31,7 +31,7 @@ func TestText(t *testing.T) {
   because    no node fits (7 checked) (SCHED-024)
   rejected   n1, n2, n3 and 2 more  taint x, needs no taint (SCHED-024)
   fits       n6
-             n7                     none, needs a volume (SCHED-102)
+  rejected   n7                     none, needs a volume (SCHED-102)
     volumes    pv  1Gi, needs 2Gi (MATCH-011)
   next       kube-scheduler places it
   to do      add a node
