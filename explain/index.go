@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/schedule"
@@ -48,6 +49,8 @@ type index struct {
 	// events has the Events about each object.
 	events map[api.Ref][]*corev1.Event
 	owned  *owned // by workloads; nil before the first is explained
+	// evicted has the pods for which the scheduler evicts others, by the uids of those; nil before the first is looked for.
+	evicted map[types.UID]*corev1.Pod
 }
 
 // search is the next sync of a claim, with its rejections as candidates.

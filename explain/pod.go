@@ -45,6 +45,7 @@ func (x *explainer) podState(pod *corev1.Pod) Explanation {
 		x.unscheduledPod(&e, pod)
 	default:
 		x.scheduledPod(&e, pod)
+		x.evictedFor(&e, pod)
 	}
 	return e
 }
@@ -75,10 +76,7 @@ func (x *explainer) unscheduledPod(e *Explanation, pod *corev1.Pod) {
 	if name := pod.Spec.SchedulerName; name != "" && name != corev1.DefaultSchedulerName {
 		e.Notes = append(e.Notes, fmt.Sprintf("it asks for scheduler %q; this explanation is about the default scheduler", name))
 	}
-	if x.scheduler == nil {
-		x.scheduler = schedule.NewEvaluator(x.Snapshot)
-	}
-	d := x.scheduler.Decide(pod)
+	d := x.evaluator().Decide(pod)
 	switch {
 	case (d.Rule == "" || d.Rule == "SCHED-022") && x.Evidence.Lacks("nodes"):
 		why := "the dump has no nodes, so it does not show where the pod fits"
@@ -244,6 +242,10 @@ func (x *explainer) volumesFor(key, name string) []Candidate {
 
 // unplaceable explains what makes a node fit for a pod that fits on none.
 func (x *explainer) unplaceable(e *Explanation, pod *corev1.Pod, d schedule.Decision) {
+	if x.evicts(e, pod) {
+		x.addClaims(e, pod)
+		return
+	}
 	rules, freed, changed := map[string]bool{}, "free up", ""
 	for _, n := range d.Nodes {
 		rules[n.Rule] = true

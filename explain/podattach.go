@@ -89,6 +89,11 @@ func (x *explainer) attachedElsewhere(e *Explanation, what string, pv *corev1.Pe
 		return false
 	}
 	e.because("ATT-070", fmt.Sprintf("%s allows one node only and is attached to node %s%s", what, holder, since))
+	if x.unregistered(pv, node) {
+		// ATT-172: this comes after the detach.
+		e.Notes = append(e.Notes, fmt.Sprintf("after that it cannot be attached to node %s: driver %s is not registered there (the CSINode does not list it)", node,
+			objects.CSIOf(pv).Driver))
+	}
 	var staying, leaving []*corev1.Pod
 	for _, other := range x.wantedBy(pv, holder) {
 		if other.DeletionTimestamp == nil {
@@ -162,10 +167,14 @@ func (x *explainer) usedByOne(e *Explanation, pod *corev1.Pod, d schedule.Decisi
 		}
 	}
 	if len(users) == 0 {
-		e.todo("delete the pod that uses the claim")
+		e.next(actors.Scheduler, fmt.Sprintf("places it when no pod uses claim %s", key)) // those that do are being deleted
 		return
 	}
 	user := users[0]
+	if schedule.Outranks(user, pod) {
+		e.Notes = append(e.Notes, fmt.Sprintf("pod %s has a higher priority (%s instead of %s): the scheduler may have evicted an earlier pod for it", api.KeyOf(user),
+			priority(user), priority(pod)))
+	}
 	switch rollout := x.deploymentOf(pod); {
 	case sameOwner(pod, user):
 		// RS-020: the controller makes a deleted pod again.

@@ -4,8 +4,10 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -20,6 +22,8 @@ type Evaluator struct {
 	nodes     []*nodeEvaluation // by name
 	look      *lookups
 	decisions map[*corev1.Pod]Decision
+	budgets   []*policyv1.PodDisruptionBudget
+	now       time.Time
 }
 
 // nodeEvaluation is a node with what is the same for all pods.
@@ -35,7 +39,10 @@ type nodeEvaluation struct {
 // NewEvaluator returns an evaluator of the pods in a snapshot.
 func NewEvaluator(s *snapshot.Snapshot) *Evaluator {
 	on := podsByNode(s.Pods)
-	ev := &Evaluator{look: lookupsOf(s, on), decisions: map[*corev1.Pod]Decision{}}
+	ev := &Evaluator{look: lookupsOf(s, on), decisions: map[*corev1.Pod]Decision{}, now: s.Now}
+	for _, obj := range s.Budgets {
+		ev.budgets = append(ev.budgets, plain.Shared[*policyv1.PodDisruptionBudget](obj))
+	}
 	for _, node := range slices.SortedFunc(slices.Values(s.Nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) }) {
 		ev.nodes = append(ev.nodes, &nodeEvaluation{at: newNodeState(node, on[node.Name])})
 	}
@@ -136,6 +143,42 @@ func (ev *Evaluator) Refusals(pod *corev1.Pod, node string) []NodeResult {
 	}
 	return all
 }
+
+// manyEvictions is the number of nodes with an eviction after which Evict looks at no more.
+const manyEvictions = 100
+
+// Evict returns the node and the pods that the scheduler evicts there for a pod that fits on no node (SCHED-234); none if the pod fits, or if no
+// eviction helps. It ignores nominated pods.
+func (ev *Evaluator) Evict(pod *corev1.Pod) (node string, victims []*corev1.Pod) {
+	d := ev.Decide(pod)
+	if d.Rule != "" || d.Fits() || pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy == corev1.PreemptNever {
+		return "", nil
+	}
+	c := newCycle(ev.look, pod)
+	if s := c.preFilter(); s.code != success {
+		return "", nil
+	}
+	all := &evictions{podsOn: ev.look.podsOn, nominatedTo: func(string, *corev1.Pod) []*corev1.Pod { return nil }, budgets: ev.budgets, now: ev.now}
+	var best *eviction
+	found := 0
+	for i := range d.Nodes {
+		if d.Nodes[i].Unresolvable || found == manyEvictions {
+			continue
+		}
+		if candidate, _ := all.victimsOn(c, ev.nodes[i].at.node); candidate != nil {
+			if found++; best == nil || candidate.before(best) {
+				best = candidate
+			}
+		}
+	}
+	if best == nil {
+		return "", nil
+	}
+	return best.node, best.victims
+}
+
+// Outranks reports whether a pod has a higher priority than another.
+func Outranks(pod, other *corev1.Pod) bool { return priorityOf(pod) > priorityOf(other) }
 
 // belowLimits reports whether the node can attach all volumes of the pod even if it shares none with others. Then NodeVolumeLimits need not
 // count them. If it returns false, the plugin decides.

@@ -82,10 +82,24 @@ func (s *scheduler) preempting(pod *corev1.Pod, d *diagnosis) bool {
 	})
 }
 
+// evictions finds pods whose eviction makes room for another pod.
+type evictions struct {
+	podsOn func(node string) []*corev1.Pod
+	// nominatedTo returns the pods that are expected on a node when another pod is placed.
+	nominatedTo func(node string, pod *corev1.Pod) []*corev1.Pod
+	budgets     []*policyv1.PodDisruptionBudget
+	now         time.Time
+}
+
+// evictions returns those of the pods that the scheduler knows.
+func (s *scheduler) evictions() *evictions {
+	return &evictions{podsOn: s.pods.on, nominatedTo: s.nominatedTo, budgets: s.budgets(), now: s.now()}
+}
+
 // bestEviction returns the least harmful eviction, or nil and the reason why there is none. The error has the failures on nodes.
 func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why string, err error) {
 	var errs []error
-	after := diagnosis{nodes: d.nodes}
+	after, all := diagnosis{nodes: d.nodes}, s.evictions()
 	for _, name := range objects.SortedKeys(d.byNode) {
 		node, ok := s.inf.nodes.Get(name)
 		if !ok || d.byNode[name].code != unschedulable {
@@ -93,7 +107,7 @@ func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why st
 			after.add(name, rejectFor("Preemption is not helpful for scheduling"))
 			continue
 		}
-		candidate, answer := s.victimsOn(c, node)
+		candidate, answer := all.victimsOn(c, node)
 		switch {
 		case answer.code == failed:
 			errs = append(errs, answer.err)
@@ -108,11 +122,11 @@ func (s *scheduler) bestEviction(c *cycle, d *diagnosis) (best *eviction, why st
 
 // victimsOn returns the pods of lower priority that have to leave a node for the pod to fit, as few and as unimportant as possible
 // (SCHED-234). If there is no eviction, the status has the reason.
-func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
+func (v *evictions) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 	before := c.occupancy
 	defer func() { c.occupancy = before }()
 	var stay, candidates []*corev1.Pod
-	for _, pod := range s.pods.on(node.Name) {
+	for _, pod := range v.podsOn(node.Name) {
 		if priorityOf(pod) < priorityOf(c.pod) {
 			candidates = append(candidates, pod)
 		} else {
@@ -130,14 +144,14 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 			c.occupancy = c.without(c.pod, pod, node)
 		}
 		at := newNodeState(node, here)
-		return c.filterWith(&at, s.nominatedTo(node.Name, c.pod))
+		return c.filterWith(&at, v.nominatedTo(node.Name, c.pod))
 	}
 	if answer := fits(candidates, stay); answer.code != success {
 		return nil, answer
 	}
-	slices.SortStableFunc(candidates, s.byImportance)
+	slices.SortStableFunc(candidates, v.byImportance)
 	// SCHED-310: pods that a budget protects are the first that may stay.
-	protected, others := protectedPods(candidates, s.budgets())
+	protected, others := protectedPods(candidates, v.budgets)
 	candidates = slices.Concat(protected, others)
 	e := &eviction{node: node.Name}
 	for i, pod := range candidates {
@@ -152,9 +166,9 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 		}
 	}
 	// SCHED-313: the most important victim is evicted first.
-	slices.SortStableFunc(e.victims, s.byImportance)
+	slices.SortStableFunc(e.victims, v.byImportance)
 	for _, pod := range e.victims {
-		if started := s.startOf(pod); priorityOf(pod) == priorityOf(e.victims[0]) && (e.started.IsZero() || started.Before(e.started)) {
+		if started := v.startOf(pod); priorityOf(pod) == priorityOf(e.victims[0]) && (e.started.IsZero() || started.Before(e.started)) {
 			e.started = started
 		}
 	}
@@ -162,15 +176,15 @@ func (s *scheduler) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 }
 
 // byImportance compares pods by falling priority, then by their start: a pod that runs longer is more important (SCHED-310).
-func (s *scheduler) byImportance(a, b *corev1.Pod) int {
-	return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), s.startOf(a).Compare(s.startOf(b)))
+func (v *evictions) byImportance(a, b *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(priorityOf(b), priorityOf(a)), v.startOf(a).Compare(v.startOf(b)))
 }
 
 // startOf returns the time when a kubelet started a pod.
-func (s *scheduler) startOf(pod *corev1.Pod) time.Time {
+func (v *evictions) startOf(pod *corev1.Pod) time.Time {
 	if pod.Status.StartTime == nil {
 		// SCHED-310: a pod that has not started yet counts as started now.
-		return s.now()
+		return v.now
 	}
 	return pod.Status.StartTime.Time
 }

@@ -38,6 +38,8 @@ type Snapshot struct {
 	Groups []*plain.Object
 	// Workloads are the objects of the Running kinds.
 	Workloads []*plain.Object
+	// Budgets are the PodDisruptionBudgets.
+	Budgets []*plain.Object
 	// Grants are the ReferenceGrants.
 	Grants []*plain.Object
 	// Snapshots are the VolumeSnapshots and their VolumeSnapshotContents.
@@ -130,6 +132,7 @@ func Of(s *store.Store, now time.Time) Snapshot {
 	}
 	all.Gates = s.Gates()
 	all.Namespaces = others(s, store.NamespaceKind)
+	all.Budgets = others(s, store.DisruptionBudgetKind)
 	all.Grants = others(s, grants.Kind)
 	all.Snapshots = append(others(s, snapshots.SnapshotKind), others(s, snapshots.ContentKind)...)
 	for _, kind := range Grouping {

@@ -16,6 +16,11 @@ import (
 
 const scheduler = "kube-scheduler"
 
+// ranked returns a pod with a priority.
+func ranked(pod *corev1.Pod, priority int32) *corev1.Pod {
+	return With(pod, func(p *corev1.Pod) { p.Spec.Priority = &priority })
+}
+
 // PodsWithoutANode ask about the pod p, which waits for the scheduler.
 func PodsWithoutANode() []Row {
 	claim, pv := BoundPair()
@@ -182,7 +187,12 @@ func PodsWithoutANode() []Row {
 			Objs: []api.Object{User("p", ""), Runs(User("q", "n1")), fake.Node("n1"), single, pv}, Actor: Admin, Candidate: "SCHED-184"},
 		{Rule: "SCHED-024", Name: "SCHED-184: the pod that has the claim is going",
 			Objs: []api.Object{User("p", ""), Deleting(Runs(User("q", "n1"))), fake.Node("n1"), single, pv}, Root: "MNT-387",
-			When: explain.Automatic, After: time.Minute, Actor: Admin, Candidate: "SCHED-184"},
+			When: explain.Automatic, After: time.Minute, Actor: scheduler, Candidate: "SCHED-184"},
+		{Rule: "SCHED-024", Name: "SCHED-234: a pod of lower priority has the claim, and is evicted",
+			Objs: []api.Object{ranked(User("p", ""), 1), Runs(User("q", "n1")), fake.Node("n1"), single, pv}, When: explain.Automatic, Actor: scheduler,
+			Candidate: "SCHED-184"},
+		{Rule: "SCHED-234", Name: "it is evicted for a pod of higher priority",
+			Objs: []api.Object{Runs(User("p", "n1")), ranked(User("q", ""), 1), fake.Node("n1"), single, pv}, When: explain.Automatic, Actor: scheduler},
 		{Rule: "SCHED-024", Name: "SCHED-202: its volume is in another zone",
 			Objs: []api.Object{User("p", ""), labelled(fake.Node("n1"), corev1.LabelTopologyZone, "b"), claim, zonal}, Actor: Admin,
 			Candidate: "SCHED-202"},
