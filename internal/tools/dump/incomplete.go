@@ -91,11 +91,15 @@ func (d *Dump) leaveOut(which func(obj api.Object) bool) {
 			return false
 		}
 		d.leftOut = append(d.leftOut, obj.GetUID())
+		d.incomplete = append(d.incomplete, api.RefTo(obj))
 		gvk := store.GroupVersionKind(api.KindOf(obj))
 		d.Ignored[gvk.GroupVersion().String()+" "+gvk.Kind]++
 		return true
 	})
 }
+
+// IsLeftOut reports whether the text has an object that is ignored, because the dump lacks parts of it or objects that it owns.
+func (d *Dump) IsLeftOut(ref api.Ref) bool { return slices.Contains(d.incomplete, ref) }
 
 // as returns the object as a Go type of its kind; without the fields that do not fit.
 func as[T any](obj api.Object) *T {

@@ -34,6 +34,8 @@ type Dump struct {
 	Ignored map[string]int
 	// Dropped lists unknown fields, such as "Pod spec.workloadRef", sorted and without duplicates.
 	Dropped []string
+	// Renamed has the names that no object can have, such as those that hide the true ones, and what is read in their place.
+	Renamed map[string]string
 	// Logs is the number of logs of containers, which kubectl cluster-info dump prints between objects. They are skipped.
 	Logs int
 	// Skipped are the found files with documents that are not objects, such as the settings of a program, sorted by name.
@@ -47,6 +49,8 @@ type Dump struct {
 	stored bool
 	// leftOut are the uids of workloads that are ignored: they own what they own in the cluster.
 	leftOut []types.UID
+	// incomplete are these workloads.
+	incomplete []api.Ref
 	// unknownVolumes, unknownClaims, unknownNodes and unknownCapacities count the objects that are not in the text.
 	unknownVolumes, unknownClaims, unknownNodes, unknownCapacities int
 }
@@ -104,12 +108,31 @@ func Read(data []byte) (*Dump, error) { return ReadFiles(File{Data: data}) }
 // ReadFiles reads a dump that consists of several files: each any number of objects and Lists, in YAML or JSON. An error names the file,
 // the line and the object that could not be read.
 func ReadFiles(files ...File) (*Dump, error) {
-	r := &reader{dump: &Dump{Ignored: map[string]int{}}, dropped: map[string]bool{}, seen: map[api.Ref]int{}, converted: map[api.Ref]bool{}}
+	r := newReader(nil)
+	err := r.files(files)
+	if err == nil && len(r.invalid) > 0 {
+		r = newReader(r.validNames())
+		err = r.files(files)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.dump, nil
+}
+
+// newReader returns a reader that reads other names in place of some.
+func newReader(renamed map[string]string) *reader {
+	return &reader{dump: &Dump{Ignored: map[string]int{}, Renamed: renamed}, dropped: map[string]bool{}, seen: map[api.Ref]int{}, converted: map[api.Ref]bool{},
+		renamed: quoted(renamed), invalid: map[string]bool{}}
+}
+
+// files reads files.
+func (r *reader) files(files []File) error {
 	skipped := map[string]bool{}
 	for _, file := range files {
 		text, logs, err := withoutLogs(file)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.dump.Logs += logs
 		r.dump.Whole = r.dump.Whole || file.Whole
@@ -121,14 +144,14 @@ func ReadFiles(files ...File) (*Dump, error) {
 				data = append(append([]byte(`{"apiVersion":"v1","kind":"List","items":`), data...), '}')
 			}
 			if err == nil {
-				err = r.value(data, defaults{})
+				err = r.value(r.rename(data), defaults{})
 			}
 			if other := notObject(""); errors.As(err, &other) && file.Found && len(r.items) == 0 {
 				skipped[file.Name] = true
 				continue
 			}
 			if err != nil {
-				return nil, r.locate(err)
+				return r.locate(err)
 			}
 		}
 	}
@@ -142,12 +165,12 @@ func ReadFiles(files ...File) (*Dump, error) {
 	}
 	if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return store.HasTypedTable(api.KindOf(obj)) }) {
 		if d.count("Namespace") > 0 {
-			return d, nil // it can be explained
+			return nil // it can be explained
 		}
 		err := errors.New("no objects of simulated kinds; create it with " + Command)
-		return nil, fmt.Errorf("%sread dump: %w", prefix(files), err)
+		return fmt.Errorf("%sread dump: %w", prefix(files), err)
 	}
-	return d, nil
+	return nil
 }
 
 // prefix returns how an error about all files begins.
@@ -169,6 +192,9 @@ type reader struct {
 	// place and items are where the current object is.
 	place *place
 	items []int
+	// renamed has texts of JSON and what to read in their place. invalid are names that no object can have.
+	renamed [][2][]byte
+	invalid map[string]bool
 }
 
 // Error is an error at a line of a file of a dump.
@@ -282,7 +308,7 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	name := api.Kind(objkinds.Name(group, kind))
 	gvk := store.GroupVersionKind(name)
 	// Another version of a simulated kind has the same fields, but for new ones.
-	if gvk.Empty() || gvk.GroupVersion().String() != apiVersion && !store.HasTypedTable(name) {
+	if gvk.Empty() || gvk.GroupVersion().String() != apiVersion && !store.HasTypedTable(name) && !slices.Contains(sameFields, apiVersion+" "+kind) {
 		r.dump.Ignored[apiVersion+" "+kind]++
 		return nil
 	}
@@ -303,10 +329,15 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	}
 	obj.GetObjectKind().SetGroupVersionKind(gvk)
 	r.dump.stored = r.dump.stored || isStored(obj, data)
+	r.checkName(obj)
 	ref := api.RefTo(obj)
 	if at, ok := r.seen[ref]; ok {
 		if sameVersion(obj, r.dump.sources[at].obj) || converted || r.converted[ref] {
 			return nil // the same object from two files, or from two groups
+		}
+		if isRedacted(obj) {
+			return fmt.Errorf("several objects of kind %s are named %q, so the dump does not tell which of them others refer to: replace names by different ones", name,
+				ref.Key)
 		}
 		return fmt.Errorf("duplicate %s; dump the cluster once", ref)
 	}
@@ -318,6 +349,9 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 	r.dump.sources = append(r.dump.sources, source{obj, r.place, slices.Clone(r.items)})
 	return nil
 }
+
+// sameFields are versions that Kubernetes no longer has, of other kinds whose fields are those of today.
+var sameFields = []string{"policy/v1beta1 PodDisruptionBudget", "batch/v1beta1 CronJob", "autoscaling/v2beta2 HorizontalPodAutoscaler"}
 
 // isStored reports whether an object, read from data, has something that only a cluster writes.
 func isStored(obj api.Object, data []byte) bool {

@@ -92,6 +92,7 @@ func TestReadRejects(t *testing.T) {
 		{"no kind", "apiVersion: v1\nmetadata: {name: n1}\n", "read dump: object without apiVersion or kind"},
 		{"no name", "apiVersion: v1\nkind: Node\nmetadata: {}\n", "read dump: Node without a name"},
 		{"the same twice", node + "---\n" + node, "read dump: duplicate Node/n1"},
+		{"the same hidden name twice", strings.ReplaceAll(node+"---\n"+node, "n1", `"***"`), `several objects of kind Node are named "***", so the dump does not tell which`},
 		{"a wrong type", "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data, namespace: shop}\nspec: {accessModes: 3}\n",
 			"PersistentVolumeClaim shop/data: "},
 		{"a quantity without end",
@@ -129,6 +130,18 @@ func TestReadRejects(t *testing.T) {
 			require.ErrorContains(t, err, test.want)
 		})
 	}
+}
+
+// TestReadRenames: names that hide the true ones are read as other names, also where objects refer to them.
+func TestReadRenames(t *testing.T) {
+	d, err := dump.Read([]byte(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"node-1"}}
+{"apiVersion":"v1","kind":"Node","metadata":{"name":"NODE_1"}}
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":"<a>","namespace":"\u003ca\u003e"},"spec":{"nodeName":"NODE_1","hostname":"NODE_10"}}`))
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{"NODE_1": "node-1-2", "<a>": "a"}, d.Renamed)
+	require.Equal(t, "node-1-2", d.Objects[1].GetName())
+	pod := d.Objects[2].(*corev1.Pod)
+	require.Equal(t, []string{"a", "a", "node-1-2", "NODE_10"}, []string{pod.Namespace, pod.Name, pod.Spec.NodeName, pod.Spec.Hostname})
 }
 
 // TestReadSkipsLogs: kubectl cluster-info dump prints the logs of containers between objects, in JSON and YAML. Errors after them name the right line.

@@ -71,11 +71,11 @@ func TestHealthyDumpStays(t *testing.T) {
 
 // TestLoadErrors: an object that the API server would reject is an error at the line of its field.
 func TestLoadErrors(t *testing.T) {
-	text := "kind: List\napiVersion: v1\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    namespace: default\n    name: DB_0\n"
+	text := "kind: List\napiVersion: v1\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: a}}\n- apiVersion: v1\n  kind: Pod\n  metadata:\n    name: db-0\n    namespace: a.b\n"
 	d, err := dump.ReadFiles(dump.File{Name: "d.yaml", Data: []byte(text)})
 	require.NoError(t, err)
 	_, err = d.Start(dump.Options{})
-	require.ErrorContains(t, err, "d.yaml:9: load Pod/default/DB_0: ")
+	require.ErrorContains(t, err, "d.yaml:9: load Pod/a.b/db-0: ")
 	at := new(dump.Error)
 	require.ErrorAs(t, err, &at)
 	require.Equal(t, 9, at.Line)

@@ -123,6 +123,19 @@ func TestPredictOnCall(t *testing.T) {
 	}
 }
 
+// TestIgnoredWorkload: a workload that is ignored is in the dump, and the error says what is not.
+func TestIgnoredWorkload(t *testing.T) {
+	d, err := dump.Read([]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web","namespace":"shop","uid":"u"},"spec":{"replicas":1,
+"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"x"}]}}},
+"status":{"observedGeneration":1}}
+{"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","namespace":"shop","uid":"p"},"spec":{"containers":[{"name":"c","image":"x"}]}}`))
+	require.NoError(t, err)
+	asked, err := report.Select("shop", true, false, []string{"deploy/web"})
+	require.NoError(t, err)
+	_, err = report.Explain(d, asked, dump.Options{Now: noon}, 0, 0, nil)
+	require.ErrorContains(t, err, "deployment.apps/shop/web cannot be explained: the dump lacks its status, or objects that it owns")
+}
+
 // TestSelectOnCall: objects as kubectl names them.
 func TestSelectOnCall(t *testing.T) {
 	for _, tt := range []struct {

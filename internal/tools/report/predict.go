@@ -180,6 +180,9 @@ func Ignored(d *dump.Dump) string {
 	for _, field := range d.Dropped {
 		parts = append(parts, "field "+field)
 	}
+	for _, name := range slices.Sorted(maps.Keys(d.Renamed)) {
+		parts = append(parts, fmt.Sprintf("name %q, read as %s", name, d.Renamed[name]))
+	}
 	switch {
 	case d.Logs == 1:
 		parts = append(parts, "the log of a container")

@@ -226,6 +226,10 @@ func namespacesOf(d *dump.Dump) []string {
 
 // missing returns the error for an object that is not in the dump.
 func (s *Selection) missing(d *dump.Dump, ref api.Ref) error {
+	if d.IsLeftOut(ref) {
+		return fmt.Errorf("%s cannot be explained: the dump lacks its status, or objects that it owns, such as ReplicaSets or pods; dump them too: %s", objname.Of(ref),
+			dump.Command)
+	}
 	namespace, name := objects.SplitKey(ref.Key)
 	var elsewhere, names []string
 	for _, obj := range d.Objects {
