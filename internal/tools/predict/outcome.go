@@ -1,18 +1,22 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/objname"
 	"github.com/volsim/volsim/storage"
 	"github.com/volsim/volsim/trace"
@@ -41,6 +45,8 @@ type Outcome struct {
 	Anyway bool `json:"anyway,omitempty"`
 	// Loss is set for Loses.
 	Loss *Data `json:"-"`
+	// Owner is the name of the workload that controls the object; "" if there is none.
+	Owner string `json:"-"`
 }
 
 func (o *Outcome) id() string { return o.Object + " " + o.What }
@@ -111,7 +117,7 @@ func (r *run) lost(e *trace.Entry) {
 
 // written records the outcome of a write, if it has one.
 func (r *run) written(e *trace.Entry) {
-	o := Outcome{At: e.Time, Kind: Changes, Object: objname.Of(e.Object)}
+	o := Outcome{At: e.Time, Kind: Changes, Object: objname.Of(e.Object), Owner: ownerOf(cmp.Or(e.New, e.Old))}
 	if pv, ok := e.New.(*corev1.PersistentVolume); ok {
 		before, _ := e.Old.(*corev1.PersistentVolume)
 		r.relyOnSize(before, pv)
@@ -159,6 +165,19 @@ func (r *run) written(e *trace.Entry) {
 	if e.New == nil {
 		r.deprived(e.Object)
 	}
+}
+
+// ownerOf returns the name of the object that controls another one; "" if there is none.
+func ownerOf(obj api.Object) string {
+	owner := metav1.GetControllerOfNoCopy(obj)
+	if owner == nil {
+		return ""
+	}
+	group, _, found := strings.Cut(owner.APIVersion, "/")
+	if !found {
+		group = ""
+	}
+	return objname.Of(api.Ref{Kind: api.Kind(objkinds.Name(group, owner.Kind)), Key: api.Key(obj.GetNamespace(), owner.Name)})
 }
 
 func asPod(obj api.Object) *corev1.Pod {

@@ -146,6 +146,10 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	}
 	addVolumes(c, shown)
 	for _, o := range p.Outcomes {
+		// What a workload owns belongs to it, also what it makes meanwhile.
+		if o.Owner != "" && shown[o.Owner] {
+			shown[o.Object] = true
+		}
 		if o.Anyway = false; shown[o.Object] && !a.lacksContent(o.Object) {
 			a.Outcomes = append(a.Outcomes, o)
 		}
