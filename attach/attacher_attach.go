@@ -18,9 +18,6 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-// annNodeID keeps, on a VolumeAttachment, how the driver knows the node (ATT-005).
-const annNodeID = "csi.alpha.kubernetes.io/node-id"
-
 // attach attaches a volume with the driver and writes the result into the VolumeAttachment (ATT-172).
 func (a *attacher) attach(p *engine.Process, va *storagev1.VolumeAttachment) error {
 	// ATT-172, step 0: an attached VolumeAttachment needs nothing.
@@ -181,7 +178,7 @@ func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (strin
 		}
 	}
 	// ATT-175, step 2: the copy serves if the CSINode, or the driver on it, is gone.
-	if id, saved := va.Annotations[annNodeID]; saved && detaching {
+	if id, saved := va.Annotations[objects.AnnNodeID]; saved && detaching {
 		return id, nil
 	}
 	if !ok {
@@ -193,7 +190,7 @@ func (a *attacher) nodeID(va *storagev1.VolumeAttachment, detaching bool) (strin
 // prepare adds the finalizer and the node id to the VolumeAttachment where they are missing (step 4 of ATT-172).
 func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, nodeID string) (*storagev1.VolumeAttachment, error) {
 	addsFinalizer := !slices.Contains(va.Finalizers, a.opts.Finalizer)
-	addsID := nodeID != "" && va.Annotations[annNodeID] != nodeID
+	addsID := nodeID != "" && va.Annotations[objects.AnnNodeID] != nodeID
 	if !addsFinalizer && !addsID {
 		return va, nil
 	}
@@ -216,11 +213,11 @@ func (a *attacher) prepare(p *engine.Process, va *storagev1.VolumeAttachment, no
 // withID returns the annotations with the id of a node. VolumeAttachments of one node without others share them.
 func (a *attacher) withID(annotations map[string]string, nodeID string) map[string]string {
 	if len(annotations) > 0 {
-		return objects.MergeStrings(annotations, map[string]string{annNodeID: nodeID})
+		return objects.MergeStrings(annotations, map[string]string{objects.AnnNodeID: nodeID})
 	}
 	shared := a.ids[nodeID]
 	if shared == nil {
-		shared = map[string]string{annNodeID: nodeID}
+		shared = map[string]string{objects.AnnNodeID: nodeID}
 		if a.ids == nil {
 			a.ids = map[string]map[string]string{}
 		}

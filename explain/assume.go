@@ -163,11 +163,10 @@ func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va 
 	} else if a.FullNode() {
 		e.todo(fmt.Sprintf("delete the pod and create it again, for another node, or stop a pod on node %s that uses another volume of driver %s", va.Spec.NodeName,
 			va.Spec.Attacher))
-		e.Notes = append(e.Notes, a.Meaning())
+		e.Notes = append(e.Notes, a.Meaning(x.Now))
 	} else if a.Code == storage.NotFound && op == storage.Attach {
-		e.Notes = append(e.Notes, a.Meaning())
-		e.todo(fmt.Sprintf("look in the storage system for volume %s and for the machine of node %s: if the volume was deleted there, its data is lost: restore a backup to a new claim",
-			backends.Handle(pv), va.Spec.NodeName))
+		e.Notes = append(e.Notes, a.Meaning(x.Now))
+		e.todo(x.lookFor(a, backends.Handle(pv), va))
 	} else {
 		x.explainError(e, a, va.Spec.Attacher)
 		if op == storage.Detach {
@@ -178,6 +177,31 @@ func (x *explainer) attachFails(e *Explanation, pv *corev1.PersistentVolume, va 
 	}
 	e.manual("each retry has the same result")
 	return true
+}
+
+// lookFor says what to look for in the storage system that does not find the volume or the node of an attachment.
+func (x *explainer) lookFor(a evidence.Assumption, handle string, va *storagev1.VolumeAttachment) string {
+	const look, lost = "look in the storage system for ", ": if the volume was deleted there, its data is lost: restore a backup to a new claim"
+	id := x.nodeID(va)
+	switch volume, machine := strings.Contains(a.Message, handle), id != "" && strings.Contains(a.Message, id); {
+	case volume && !machine:
+		return look + "volume " + handle + lost
+	case machine && !volume:
+		return fmt.Sprintf("%smachine %s of node %s: if it was replaced, the node plugin has to register again, with the new ID: restart it", look, id, va.Spec.NodeName)
+	}
+	return fmt.Sprintf("%svolume %s and for the machine of node %s%s", look, handle, va.Spec.NodeName, lost)
+}
+
+// nodeID returns the ID that the node of an attachment has in the storage system; "" if it is unknown.
+func (x *explainer) nodeID(va *storagev1.VolumeAttachment) string {
+	if csiNode := x.csiNodes[va.Spec.NodeName]; csiNode != nil {
+		for _, driver := range csiNode.Spec.Drivers {
+			if driver.Name == va.Spec.Attacher {
+				return driver.NodeID
+			}
+		}
+	}
+	return va.Annotations[objects.AnnNodeID]
 }
 
 // csiVolumes returns driver and handle of the volumes of a pod that have a CSI driver.

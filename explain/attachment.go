@@ -37,8 +37,12 @@ func (x *explainer) attachmentState(va *storagev1.VolumeAttachment) Explanation 
 	switch {
 	case va.DeletionTimestamp != nil && !known && len(va.Finalizers) > 0 && !x.Evidence.Lacks("persistentvolumes"):
 		e.because("ATT-177", "it is being detached, but its volume no longer exists")
-		e.todo("detach the volume in the storage system, then remove the finalizer of the VolumeAttachment")
+		e.todo(detachByHand)
 		e.manual("without the volume the external attacher cannot detach it")
+	case va.DeletionTimestamp != nil && x.nodeIDUnknown(va):
+		e.because("ATT-175", fmt.Sprintf("it is being detached from node %s, but nothing has the ID of this node in the storage system: %s", va.Spec.NodeName, noNodeID))
+		e.todo(detachByHand)
+		e.manual("without the ID of the node the external attacher cannot detach it")
 	case va.DeletionTimestamp != nil:
 		e.because("ATT-175", fmt.Sprintf("it is being detached from node %s", va.Spec.NodeName))
 		if failed := va.Status.DetachError; failed != nil {
@@ -63,6 +67,18 @@ func (x *explainer) attachmentState(va *storagev1.VolumeAttachment) Explanation 
 		x.attached(&e, va, pv)
 	}
 	return e
+}
+
+const (
+	detachByHand = "detach the volume in the storage system, then remove the finalizer of the VolumeAttachment"
+	noNodeID     = "the node has no CSINode, and the attachment has no annotation " + objects.AnnNodeID
+)
+
+// nodeIDUnknown reports whether a node is gone such that an attacher does not know its ID in the storage system (ATT-175). A dump without CSINodes does
+// not tell.
+func (x *explainer) nodeIDUnknown(va *storagev1.VolumeAttachment) bool {
+	return x.Evidence != nil && len(va.Finalizers) > 0 && x.nodes[va.Spec.NodeName] == nil && x.csiNodes[va.Spec.NodeName] == nil && len(x.csiNodes) > 0 &&
+		va.Annotations[objects.AnnNodeID] == ""
 }
 
 func (x *explainer) attachedVolume(va *storagev1.VolumeAttachment) (*corev1.PersistentVolume, bool) {
@@ -175,6 +191,12 @@ func (x *explainer) release(e *Explanation, pv *corev1.PersistentVolume, name st
 			e.todo(fmt.Sprintf("make sure that machine %s is off before that: if it still runs, its containers may write to the volume", name))
 		}
 		x.forcedDetach(e, pv, name)
+		for _, va := range x.byVolume[pv.Name] {
+			if va.Spec.NodeName == name && x.nodeIDUnknown(va) {
+				e.todo("after that, " + detachByHand)
+				e.Notes = append(e.Notes, "the external attacher cannot detach it: "+noNodeID)
+			}
+		}
 	case !decision.Waiting:
 		e.next(actors.AttachDetach, "detaches it from node "+name)
 		e.automatic(x.Now, "ATT-064", "with the next pass of the controller")

@@ -155,12 +155,12 @@ func (x *explainer) bySync(e *Explanation) {
 // waitingClaim explains a claim that waits for a pod to be scheduled (BIND-056).
 func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeClaim) {
 	var running []string
-	more := 0
+	node, more := "", 0
 	for _, pod := range x.byClaim[api.KeyOf(claim)] {
 		switch {
 		case objects.Terminated(pod):
 		case pod.Spec.NodeName != "":
-			running = append(running, pod.Name)
+			running, node = append(running, pod.Name), pod.Spec.NodeName
 		case len(e.Related) < manyNames:
 			x.addPod(e, pod)
 		case !x.seen[api.RefTo(pod)]:
@@ -183,6 +183,8 @@ func (x *explainer) waitingClaim(e *Explanation, claim *corev1.PersistentVolumeC
 		e.because("SCHED-020",
 			fmt.Sprintf("it waits for the scheduler, which skips pod %s because its nodeName is set", strings.Join(running, ", ")))
 		e.todo("delete the pod, and create it again without nodeName")
+		e.todo(fmt.Sprintf("or choose the node yourself, as the scheduler would: kubectl annotate pvc %s %s=%s -n %s", claim.Name, objects.AnnSelectedNode, node,
+			claim.Namespace))
 		e.manual("the scheduler skips pods with a nodeName")
 	default:
 		e.todo("create a pod that uses it, without nodeName")

@@ -167,7 +167,7 @@ func (s *claimSync) naming(claim *corev1.PersistentVolumeClaim, d claimsync.Deci
 		s.set(d.Rule, fmt.Sprintf("it names volume %s, which is %s", name, match.DescribeOwner(d.Volume, claim)), clearClaimRef(name))
 	case "BIND-060b":
 		s.set(d.Rule, fmt.Sprintf("it was bound to volume %s, which no longer exists", name),
-			fmt.Sprintf("create volume %s again, with the same storage behind it", name))
+			fmt.Sprintf("create volume %s again, with the same storage behind it; if that is gone too, delete the claim, and restore a backup to a new one", name))
 	case "BIND-060c":
 		s.set(d.Rule, fmt.Sprintf("volume %s lost its claimRef and will be bound to the claim again", name), "")
 	case "BIND-060d":

@@ -14,7 +14,7 @@ import (
 // explainError adds what the error of a driver means, and which log to read.
 func (x *explainer) explainError(e *Explanation, a evidence.Assumption, driver string) {
 	e.todo(x.readLog(a.Operation, driver, a.Node))
-	if meaning := a.Meaning(); meaning != "" {
+	if meaning := a.Meaning(x.Now); meaning != "" {
 		e.Notes = append(e.Notes, meaning)
 	}
 }

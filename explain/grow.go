@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -272,6 +273,10 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 		e.todo(fmt.Sprintf("start the node plugin of driver %s on node %s", objects.CSIOf(g.pv).Driver, node))
 		e.Assumes = append(e.Assumes, fmt.Sprintf("driver %s is not registered on node %s; assumed to continue", objects.CSIOf(g.pv).Driver, node))
 		e.manual("the kubelet expands no volume of a driver that is not registered")
+	case mountsReadOnly(pod, g):
+		e.because("MNT-395", g.text("volume %s is expanded; its file system is not, because pod %s uses it read-only on node %s", g.pv.Name, pod.Name, node))
+		e.todo("start a pod that can write to the claim: one whose volume does not have readOnly: true")
+		e.manual("the kubelet does not expand a file system that is used read-only")
 	default:
 		e.because("EXP-040", g.text("volume %s is expanded; its file system is being expanded on node %s for pod %s", g.pv.Name, node, pod.Name))
 		e.next(actors.Kubelet(node), "expands the file system")
@@ -281,6 +286,16 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 				x.readLog(storage.NodeExpand, g.pv.Spec.CSI.Driver, node)))
 		}
 	}
+}
+
+// mountsReadOnly reports whether a pod uses the volume of a claim read-only.
+func mountsReadOnly(pod *corev1.Pod, g *growth) bool {
+	if csi := objects.CSIOf(g.pv); csi != nil && csi.ReadOnly {
+		return true
+	}
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == g.claim.Name && v.PersistentVolumeClaim.ReadOnly
+	})
 }
 
 // unregistered reports whether the CSINode of a node in a dump does not list the driver of a volume.

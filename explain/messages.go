@@ -124,7 +124,10 @@ func saysInUse(message string) bool {
 
 // createErrors maps messages of Events FailedCreate to rules, and to what the user has to do. The first entry that is part of the message decides.
 var createErrors = []struct{ part, rule, todo string }{
-	{"exceeded quota", "QUO-020", "raise the ResourceQuota, or delete what uses it"},                // quotaAccessor.CheckRequest
+	{"exceeded quota", "QUO-020", "raise the ResourceQuota, or delete what uses it"}, // quotaAccessor.CheckRequest
+	{"usage per PersistentVolumeClaim", "QUO-041", "change the LimitRange, or create the StatefulSet again with another request (kubectl delete --cascade=orphan keeps its pods)"},
+	{"usage per ", "QUO-042", "change the LimitRange, or what the template of the pods requests"},
+	{"ratio per ", "QUO-042", "change the LimitRange, or what the template of the pods requests"},   // limitRequestRatioConstraint
 	{"must specify", "QUO-021", "give each container the requests and limits that the quota names"}, // podEvaluator.Constraints
 }
 

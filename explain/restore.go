@@ -140,7 +140,7 @@ func (x *explainer) taking(e *Explanation, rule, waits string, snap *snapshots.S
 		e.manual("each attempt to take the snapshot fails the same way")
 		if ok {
 			e.assume(refused)
-			e.Notes = append(e.Notes, refused.Meaning())
+			e.Notes = append(e.Notes, refused.Meaning(x.Now))
 		}
 	case content.Name != "":
 		e.because(rule, waits+fmt.Sprintf("the driver still takes it, since %s", stamp(content.CreationTimestamp.Time)))

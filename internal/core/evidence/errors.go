@@ -30,8 +30,8 @@ var meanings = map[storage.Code]string{
 	storage.DeadlineExceeded:   "the driver did not answer in time, and may still have done it",
 }
 
-// Meaning says what the error of a failing driver means, and when the call is made again; "" for an error without a code.
-func (a Assumption) Meaning() string {
+// Meaning says what the error of a failing driver means, and when the call is made again after now; "" for an error without a code.
+func (a Assumption) Meaning(now time.Time) string {
 	meaning := meanings[a.Code]
 	if a.FullNode() {
 		meaning = "the node has as many volumes of the driver as it can have"
@@ -45,8 +45,8 @@ func (a Assumption) Meaning() string {
 		wait = 122 * time.Second
 	}
 	text := fmt.Sprintf("%s means that %s; it is retried at most %s apart", a.Code, meaning, strings.TrimSuffix(wait.String(), "0s"))
-	if !a.Last.IsZero() {
-		text += ", next by " + a.Last.Add(wait).UTC().Format(time.TimeOnly)
+	if next := a.Last.Add(wait); !a.Last.IsZero() && next.After(now) {
+		text += ", next by " + next.UTC().Format(time.TimeOnly)
 	}
 	return text
 }

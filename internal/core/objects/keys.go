@@ -7,6 +7,8 @@ const (
 	// AnnBoundByController is on a volume or a claim whose reference to the other was written by a controller, not by the author of the
 	// object (BIND-001b).
 	AnnBoundByController = "pv.kubernetes.io/bound-by-controller"
+	// AnnNodeID is on a VolumeAttachment; the value is the ID of the node in the storage system (ATT-005).
+	AnnNodeID = "csi.alpha.kubernetes.io/node-id"
 	// AnnSelectedNode is on a claim; the value is the name of the node that the scheduler chose (BIND-001c).
 	AnnSelectedNode = "volume.kubernetes.io/selected-node"
 	// AnnStorageProvisioner and AnnBetaStorageProvisioner are on a claim, always written together; the value is the name of the

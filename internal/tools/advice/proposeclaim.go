@@ -39,6 +39,7 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	p.volumes(claim)
 	p.classes(claim)
 	p.topologies(claim)
+	p.nodeOf(claim)
 	p.largeEnough(claim)
 	p.oneNode(claim)
 	if source := objects.DataSourceOf(claim); source != nil {
@@ -55,6 +56,16 @@ func (p *proposer) claim(claim *corev1.PersistentVolumeClaim) {
 	if node := claim.Annotations[objects.AnnSelectedNode]; node != "" {
 		p.add(Way{Does: fmt.Sprintf("let the scheduler choose another node than %s", node),
 			Commands: []Command{namespaced(claim, "annotate", "pvc", claim.Name, objects.AnnSelectedNode+"-")}})
+	}
+}
+
+// nodeOf proposes to choose the node of a claim that waits for the scheduler, although its pod names the node itself (SCHED-020).
+func (p *proposer) nodeOf(claim *corev1.PersistentVolumeClaim) {
+	for _, pod := range p.users(api.KeyOf(claim)) {
+		if node := pod.Spec.NodeName; node != "" && pod.Status.Phase == corev1.PodPending && claim.Annotations[objects.AnnSelectedNode] == "" {
+			p.add(Way{Does: fmt.Sprintf("choose node %s for the claim, as the scheduler would", node), likely: true,
+				Commands: []Command{namespaced(claim, "annotate", "pvc", claim.Name, objects.AnnSelectedNode+"="+node)}})
+		}
 	}
 }
 
