@@ -54,9 +54,8 @@ func needed(f flaw) map[any]bool {
 	keep := map[any]bool{}
 	last := f.steps[len(f.steps)-1]
 	if last.Call != nil {
-		if c := previous(f.steps[:len(f.steps)-1], last.Call); c != nil && (last.Audit == nil || c.Err == nil) {
-			keep[c] = true
-		}
+		c := previous(f.steps[:len(f.steps)-1], last.Call)
+		keep[c] = slices.ContainsFunc(f.steps, func(s step) bool { return s.Call == c && c != nil && s.Audit == nil })
 	}
 	var cause *csi.Call // the last call of the method that is wrong
 	for i, s := range f.steps {

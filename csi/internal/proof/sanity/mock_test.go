@@ -53,6 +53,10 @@ var mistakes = []struct{ kind, method, section, why string }{
 		"newVolumeFromSnapshot and newVolumeFromVolume return the index in the list as the ID in content_source"},
 	{"wrong-code", "ControllerGetVolume", "ControllerGetVolume Errors",
 		"ControllerGetVolume without volume_id returns NotFound instead of InvalidArgument"},
+	{"reply-differs", "CreateVolume", "CreateVolume",
+		"the same: a CreateVolume that is executed again, after the volume was used, returns the volume_context with devices"},
+	{"invalid-reply", "ValidateVolumeCapabilities", "ValidateVolumeCapabilities",
+		"ValidateVolumeCapabilities confirms each request about a volume that exists, also access_mode UNKNOWN"},
 }
 
 // The driver has these mistakes, and no other is reported.
