@@ -55,7 +55,8 @@ const defaultQuiet = time.Second
 //	})
 //
 // The manager runs while the cluster runs: in Settle, Advance, Step and Until. Its time is that of the cluster. Each of its requests and each
-// event of its watches is an event of the cluster: the seed chooses the order, Config.Latency delays requests, faults match them. Faults
+// event of its watches is an event of the cluster: the seed chooses the order, Config.Latency delays requests, faults match them. With seed 0 the
+// operator comes last at each instant: it hears of a write when the controllers have done what they can. Use other seeds to find races. Faults
 // cannot match lists and watches, after whose failures client-go waits for a random time. Do not use the manager's client in the goroutine
 // of the test; use NewClient.
 //

@@ -148,6 +148,49 @@ func TestDeterminism(t *testing.T) {
 	require.NotEqual(t, run(t, 1), run(t, 7))
 }
 
+// TestOrders: without latency and lag, the operator updates a claim before or after the PersistentVolume controller, as the seed chooses. With seed 0
+// it comes after everything else of that instant.
+func TestOrders(t *testing.T) {
+	// first reports whether the update of the operator is the first one.
+	first := func(seed int64) (first bool) {
+		bubble(t, func(t *testing.T) {
+			c := volsimtest.New(t, volsim.Config{Seed: seed})
+			controllerruntime.Add(t, c.Cluster, controllerruntime.Operator{Name: "mine", Setup: func(mgr manager.Manager) error {
+				return ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}).Named("labels").
+					Complete(reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+						var claim corev1.PersistentVolumeClaim
+						if err := mgr.GetClient().Get(ctx, req.NamespacedName, &claim); err != nil || claim.Labels["a"] != "" {
+							return ctrl.Result{}, err
+						}
+						claim.Labels = map[string]string{"a": "b"}
+						return ctrl.Result{}, mgr.GetClient().Update(ctx, &claim)
+					}))
+			}})
+			c.Create(fake.Volume("v", "1Gi"))
+			c.Settle()
+			c.Create(fake.Claim("data", "1Gi"))
+			c.Settle()
+			require.Equal(t, corev1.ClaimBound, c.Claim("data").Status.Phase)
+			for e := range c.Trace().Entries() {
+				if e.Object.Kind == "PersistentVolumeClaim" && e.Verb == "update" {
+					first = e.Actor == "mine"
+					return
+				}
+			}
+		})
+		return first
+	}
+	require.False(t, first(0))
+	orders := map[bool]int{}
+	for seed := range int64(60) {
+		orders[first(seed+1)]++
+		if len(orders) == 2 {
+			return
+		}
+	}
+	t.Errorf("the operator is the first in one order only: %v", orders)
+}
+
 // TestCrashes: the operator crashes after each number of steps, and finishes its work after the restart.
 func TestCrashes(t *testing.T) {
 	for seed := range int64(*seeds) {

@@ -72,6 +72,10 @@ func (p *pump) wait() {
 
 // Sleep implements engine.Outside.
 func (p *pump) Sleep(d time.Duration) time.Duration {
+	if d == 0 {
+		p.wait()
+		return 0
+	}
 	start := time.Now()
 	timer := time.NewTimer(d)
 	defer timer.Stop()

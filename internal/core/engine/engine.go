@@ -391,6 +391,7 @@ func (e *Engine) takeEvent(limit time.Duration) bool {
 
 // takeDue removes an event that is due now.
 func (e *Engine) takeDue(ev *event) bool {
+	e.hearOutside()
 	switch n := e.ready.len(); {
 	case n > 0 && e.choices != nil:
 		// Stopped timers are offered too. A pick of one is followed by another pick, so the others keep equal chances.

@@ -45,6 +45,14 @@ func (e *Engine) hasOutside() bool {
 	return e.waiting > 0
 }
 
+// hearOutside lets Outside queue what follows from the event before, so that a seed chooses among that, too. With seed 0, Outside comes when
+// nothing else is due at this instant.
+func (e *Engine) hearOutside() {
+	if e.choices != nil && e.outside != nil {
+		e.outside.Sleep(0)
+	}
+}
+
 // Attached returns what is attached to the engine under the key. At the first call it attaches the result of make.
 func (e *Engine) Attached(key any, make func() any) any {
 	value, ok := e.attached[key]
