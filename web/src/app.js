@@ -1,5 +1,5 @@
 // The page. Its state is text: each future is a script, a seed and a moment.
-import { ask, ready, onLoading, took } from "./simulator.js";
+import { ask, ready, restart, onLoading, onEnd, took } from "./simulator.js";
 import { createEditor } from "./editor.js";
 import { decode, duration, shortened } from "./run.js";
 import { drawTimeline } from "./timeline.js";
@@ -46,7 +46,7 @@ spec:
 const futures = {};
 let active = "a", chosen = "", lessons = [], lesson = null, playing = null, busy = Promise.resolve(), asked = 0;
 
-const editor = createEditor($("editor"), edited, (text, rest) => ask("complete", { text, rest }));
+const editor = createEditor($("editor"), edited, (text, rest) => ask("complete", { text, rest }).catch(() => ({ options: [] })));
 const current = () => futures[active];
 const names = () => Object.keys(futures).sort();
 const end = (f) => f.state.times.length - 1;
@@ -60,7 +60,7 @@ function say(text, bad = false) {
 function inTurn(action) {
   asked++;
   document.body.classList.add("busy");
-  busy = busy.then(typed).then(action).catch((err) => say(err.message, true)).then(() => { if (--asked === 0) document.body.classList.remove("busy"); });
+  busy = busy.then(recover).then(typed).then(action).catch((err) => say(err.message, true)).then(() => { if (--asked === 0) document.body.classList.remove("busy"); });
   return busy;
 }
 
@@ -82,6 +82,37 @@ async function typed() {
   const all = names().filter((name) => writing.has(name));
   writing.clear();
   for (const name of all) await load(name, futures[name].text, futures[name].seed);
+}
+
+// lost says why the simulator has ended, "" if its runs exist.
+let lost = "";
+onEnd((reason) => {
+  lost = reason;
+  inTurn(() => {});
+});
+
+// recover runs again what was shown before a simulator ended; if that ends it, too, an empty cluster is shown.
+async function recover() {
+  if (!lost) return;
+  const why = lost;
+  lost = "";
+  for (const name of names()) {
+    const f = futures[name], ran = f.again ? undefined : f.state?.text;
+    if (!f.state && name !== "a") {
+      turnTo("a");
+      delete futures[name];
+      continue;
+    }
+    f.again = true;
+    f.state = (await ask("load", { run: name, text: ran ?? "now\n", seed: f.seed ?? undefined })).state;
+    f.again = false;
+    f.tick = Math.min(f.tick ?? end(f), end(f));
+    f.problems = f.text === ran ? [] : [{ line: 1, text: `${why} Change the script to run it.` }];
+    await picture(name);
+  }
+  await compare();
+  await show();
+  say(why, true);
 }
 
 // turnTo makes a future the one that is edited.
@@ -181,7 +212,7 @@ async function show(moving = false) {
   const n = f.problems.length, failed = f.state.failures[0], last = f.tick === end(f);
   if (n) say(`${n} line${n === 1 ? "" : "s"} with an error; the picture is that of the last text without one.`, true);
   else if (!last) say("In the past. What you do here begins a second future.");
-  else if (failed) say(`Line ${failed.line}: ${failed.text}`, true);
+  else if (failed) say(`Line ${failed.line}: ${failed.text}${f.state.commands.some((c) => c.failed && c.expects) ? ". The run ends here; if you wanted this, change or remove the line." : ""}`, true);
   else if (f.state.violations.length) say(f.state.violations[0], true);
   else say(f.state.summary);
   clearTimeout(explaining);
@@ -531,6 +562,7 @@ on("fail", () => driverFault("error=Internal:'broken by hand'"));
 on("slow", () => driverFault("delay=2m"));
 on("lose", () => driverFault("lose=DeadlineExceeded:'the reply is lost'"));
 on("restart", () => inTurn(() => act(`crash ${$("controller").value}`, `restart ${$("controller").value}`)));
+on("stop", () => restart("You stopped the run."));
 on("closeTab", () => inTurn(closeTab));
 $("slider").oninput = () => { pause(); seek(+$("slider").value); };
 $("seed").onchange = () => inTurn(() => {
@@ -707,9 +739,12 @@ async function openSeed(seed) {
 }
 
 // Dumps.
+let dumps = 0;
 on("dump", () => $("dumpDialog").showModal());
+$("dumpDialog").onclose = () => { if (dumps) restart("You stopped the explanation."); };
 async function dumpAnswer(steps) {
   $("dumpAnswer").textContent = "…";
+  dumps++;
   try {
     const answer = await ask("dump", { text: $("dumpText").value, objects: $("dumpObjects").value, steps });
     $("dumpIgnored").textContent = answer.ignored ? `ignored: ${answer.ignored}` : "";
@@ -717,6 +752,7 @@ async function dumpAnswer(steps) {
   } catch (err) {
     $("dumpAnswer").textContent = err.message;
   }
+  dumps--;
 }
 on("dumpExplain", (e) => { e.preventDefault(); dumpAnswer(""); });
 on("dumpPredict", () => dumpAnswer($("dumpSteps").value || "nothing"));
@@ -766,7 +802,7 @@ async function enter() {
 }
 
 addEventListener("hashchange", () => inTurn(() => {
-  if (location.hash === shown || !/^(#(s|open)=.*)?$/.test(location.hash)) return;
+  if (!lessons.length || location.hash === shown || !/^(#(s|open)=.*)?$/.test(location.hash)) return;
   if (mayDiscard()) return enter();
   history.replaceState(null, "", shown || "#");
 }));
@@ -805,17 +841,19 @@ async function begin() {
   futures.a = { text: start, seed: null };
   editor.show(start);
   await ready;
-  await enter();
-  $("main").inert = false;
-  $("loading").hidden = true;
-  page.firstPicture = performance.now() - started;
-  if ("serviceWorker" in navigator) await navigator.serviceWorker.register("sw.js");
+  $("loading").textContent = "Running the script.";
+  inTurn(enter).then(async () => {
+    $("main").inert = false;
+    $("loading").hidden = true;
+    page.firstPicture = performance.now() - started;
+    if ("serviceWorker" in navigator) await navigator.serviceWorker.register("sw.js");
+  });
 }
 
 // page is for tests: what is shown, and how long it took.
 const page = { ask, took, idle: async () => { do { await busy; await new Promise((r) => setTimeout(r, explaining === null ? 0 : 50)); await busy; } while (explaining !== null); }, state: () => ({ active, chosen, futures: names(), tick: current().tick, end: end(current()), text: current().text, seed: current().seed, problems: current().problems, failures: current().state.failures }), editor, firstPicture: 0 };
 window.playground = page;
-busy = begin().catch((err) => {
+begin().catch((err) => {
   $("loading").textContent = `The page does not start: ${err.message}. Reload it to try again.`;
   $("loading").className = "bad";
 });

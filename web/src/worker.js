@@ -1,4 +1,4 @@
-// The worker runs the simulator. It answers {id, method, args} with {id, answer} or {id, problem}.
+// The worker runs the simulator. The first message is {module}: the compiled simulator, or none at first. After that, it answers {id, method, args} with {id, answer}, {id, problem}, or {id, end} if the simulator has ended.
 import { Decompress } from "fzstd";
 
 self.importScripts("wasm_exec.js");
@@ -32,28 +32,33 @@ function counted(body, total) {
   }));
 }
 
-async function start() {
+async function compiled() {
   if (typeof WebAssembly !== "object") throw "this browser has no WebAssembly, or it is switched off";
   const response = await fetch("volsim.wasm.zst");
   if (!response.ok) throw new Error(`load volsim.wasm.zst: ${response.status} ${response.statusText}`);
-  const go = new self.Go();
   const wasm = new Response(decompressed(counted(response.body, +response.headers.get("Content-Length"))), { headers: { "Content-Type": "application/wasm" } });
-  const { instance } = await WebAssembly.instantiateStreaming(wasm, go.importObject);
-  go.run(instance);
+  const module = await WebAssembly.compileStreaming(wasm);
+  postMessage({ module });
+  return module;
+}
+
+async function start(module) {
+  const go = new self.Go();
+  go.run(await WebAssembly.instantiate(module ?? (await compiled()), go.importObject));
   await ready;
   postMessage({ id: 0, answer: "ready" });
 }
 
-const started = start().catch((err) => postMessage({ id: 0, problem: err.message ?? err }));
-
-onmessage = async ({ data: { id, method, args } }) => {
+let started;
+onmessage = async ({ data: { module, id, method, args } }) => {
+  if (!id) return (started = start(module).catch((err) => postMessage({ id: 0, problem: err.message ?? err })));
   await started;
   const before = performance.now();
   let answer, problem;
   try {
     [answer, problem] = self.volsim(method, JSON.stringify(args ?? {}));
   } catch {
-    problem = "The simulator has ended, for example because the run needs too much memory. Copy your text, and reload the page.";
+    return postMessage({ id, end: "The run has ended the simulator, for example because it needs too much memory." });
   }
   const took = performance.now() - before;
   postMessage(problem ? { id, problem, took } : { id, answer: JSON.parse(answer), took });

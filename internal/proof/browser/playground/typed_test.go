@@ -3,6 +3,8 @@ package playground
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -183,4 +185,54 @@ func TestOutput(t *testing.T) {
 	require.NotContains(t, p.text("#commands"), "> get pvc -o name")
 	p.click("#first")
 	require.Empty(t, p.text("#commands"))
+}
+
+// stop stops what the page does once it may be stopped.
+func (p *tab) stop() {
+	p.T.Helper()
+	visible := `(({ display, visibility }) => display !== "none" && visibility === "visible")(getComputedStyle(document.getElementById("stop")))`
+	require.Eventually(p.T, func() bool { return page.Eval[bool](p.Page, visible) }, patience, 100e6)
+	p.Shoot(*shots, "stop")
+	p.click("#stop")
+	require.False(p.T, page.Eval[bool](p.Page, visible))
+}
+
+// A run that takes long can be stopped. The text stays, and what was shown before runs again.
+func TestStop(t *testing.T) {
+	p := open(t, "")
+	first := p.state()
+	p.insert("node add n1 n2", "fault backend disk.example.com Create error=Internal\napply -f app.yaml\nadvance 100000h\n")
+	p.stop()
+	require.Equal(t, "You stopped the run.", p.text("#status"))
+	require.Equal(t, "line 1: You stopped the run. Change the script to run it.", p.text("#problems"))
+	stopped := p.state()
+	require.Contains(t, stopped.Text, "advance 100000h")
+	require.Equal(t, []int{first.Tick, first.End}, []int{stopped.Tick, stopped.End})
+	require.Contains(t, p.text("#objects"), "PersistentVolumeClaim")
+	p.click("#minute")
+	require.Equal(t, stopped.Text, p.editor())
+	p.click("#share")
+	link := page.Eval[string](p.Page, `location.hash`)
+	p.write(first.Text)
+	require.Empty(t, p.text("#problems"))
+	p.click("#minute")
+	require.Greater(t, p.state().End, first.End)
+
+	// In a second future, and through a link.
+	p.seek(20)
+	p.click("#kill")
+	require.Equal(t, []string{"a", "b"}, p.state().Futures)
+	second := p.state()
+	p.insert("node add n1 n2", "fault backend disk.example.com Create error=Internal\napply -f app.yaml\nadvance 100000h\n")
+	p.stop()
+	require.Equal(t, []string{"a", "b"}, p.state().Futures)
+	require.Equal(t, second.End, p.state().End)
+	server := httptest.NewServer(http.FileServer(http.Dir(*dist)))
+	t.Cleanup(server.Close)
+	other := &tab{Page: page.Open(t, server.URL+"/"+link, patience), server: server}
+	other.stop()
+	other.ready()
+	require.Equal(t, stopped.Text, other.editor())
+	require.Equal(t, "You stopped the run.", other.text("#status"))
+	require.Contains(t, other.text("#objects"), "No objects.")
 }
