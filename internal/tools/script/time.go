@@ -180,7 +180,7 @@ func readStep(_ *Script, args []string) (step, error) {
 	if len(args) > 0 {
 		var err error
 		if n, err = strconv.Atoi(args[0]); err != nil || n < 1 || n > maxSteps || len(args) > 1 {
-			return nil, usageOf("step", "N must be a number from 1")
+			return nil, usageOf("step", "N must be a number from 1 to 100000000")
 		}
 	}
 	return func(r *runner) error {
