@@ -109,7 +109,7 @@ func TestDocumentedDump(t *testing.T) {
 func documentFolder(t *testing.T, root string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, name := range []string{"cmd", "examples", "problems", "internal"} {
+	for _, name := range []string{"cmd", "examples", "problems", "internal", "volsimtest"} {
 		require.NoError(t, os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)))
 	}
 	file := func(name, source string) {
@@ -119,8 +119,8 @@ func documentFolder(t *testing.T, root string) string {
 	}
 	const lesson, race, model = "examples/01-static-binding/lesson.txtar", "examples/sweep/race.txtar", "examples/sweep/small.txtar"
 	for name, source := range map[string]string{
-		"lesson.txtar": lesson, "before.txtar": lesson, "after.txtar": "examples/02-why-pending/lesson.txtar", "a.txtar": lesson, "b.txtar": lesson,
-		"race.txtar": race, "small.txtar": model, "lost-reply.txtar": "volsimtest/testdata/lost-reply.txtar",
+		"lesson.txtar": lesson, "before.txtar": lesson, "after.txtar": "examples/02-why-pending/lesson.txtar",
+		"race.txtar": race, "small.txtar": model,
 		"failover.txtar": "examples/12-a-node-dies/lesson.txtar",
 	} {
 		file(name, source)

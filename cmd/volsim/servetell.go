@@ -23,8 +23,8 @@ func newDo() *cobra.Command {
 		Use:   "do LINE...",
 		Short: "Execute lines of a script in a served cluster: faults, crashes, explanations",
 		Long: `Execute commands of scripts (docs/scripts.md) in the cluster that volsim serve serves, one per argument, up to the first that fails. "-"
-reads them from standard input, and help lists all commands. Faults apply to controllers, and to the writes of clients: their actor is user/ and the manager of the fields that
-they write, or the name in User-Agent.`,
+reads them from standard input, and help lists all commands. Faults apply to controllers, and to the writes of clients: the actor of a client
+is user/ and the manager of the fields that it writes, or the name in User-Agent.`,
 		Example: `  volsim do 'fault backend disk.example.com Create error=Internal times=3' --kubeconfig volsim.yaml
   volsim do 'fault api update actor=user/manager error=Conflict once' 'crash kube-scheduler' --kubeconfig volsim.yaml
   volsim do 'explain pvc/data' trace --kubeconfig volsim.yaml`,
