@@ -741,7 +741,7 @@ async function openSeed(seed) {
 // Dumps.
 let dumps = 0;
 on("dump", () => $("dumpDialog").showModal());
-$("dumpDialog").onclose = () => { if (dumps) restart("You stopped the explanation."); };
+$("dumpDialog").onclose = () => { if (dumps && !$("dumpDialog").open) restart("You stopped the explanation."); };
 async function dumpAnswer(steps) {
   $("dumpAnswer").textContent = "…";
   dumps++;
