@@ -53,7 +53,7 @@ func (x *explainer) evicts(e *Explanation, pod *corev1.Pod) bool {
 }
 
 // manyPreemptors is the number of waiting pods that are looked at to find whom the scheduler evicts.
-const manyPreemptors = 100
+const manyPreemptors = 20
 
 // preemptor returns the pod for which the scheduler evicts another one; nil if there is none.
 func (x *explainer) preemptor(victim *corev1.Pod) *corev1.Pod {

@@ -145,7 +145,7 @@ func (ev *Evaluator) Refusals(pod *corev1.Pod, node string) []NodeResult {
 }
 
 // manyEvictions is the number of nodes with an eviction after which Evict looks at no more.
-const manyEvictions = 100
+const manyEvictions = 20
 
 // Evict returns the node and the pods that the scheduler evicts there for a pod that fits on no node (SCHED-234); none if the pod fits, or if no
 // eviction helps. It ignores nominated pods.
