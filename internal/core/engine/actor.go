@@ -155,37 +155,6 @@ func (a *Actor) end(self *Process) {
 // OnStop registers fn, which runs when this life of the actor ends.
 func (a *Actor) OnStop(fn func()) { a.stops = append(a.stops, fn) }
 
-const (
-	// promptRestarts is how often an actor that crashes at one instant restarts at that instant.
-	promptRestarts = 20
-	// slowRestart is the pause before later restarts. Without it an actor that crashes at its first call would do so for ever at one instant.
-	slowRestart = time.Second
-)
-
-// restartPause counts a crash by a fault, and returns the least pause before the restart.
-func (a *Actor) restartPause() time.Duration {
-	if now := a.engine.now; a.crashedAt != now {
-		a.crashedAt, a.crashes = now, 0
-	}
-	if a.crashes++; a.crashes > promptRestarts {
-		return slowRestart
-	}
-	return 0
-}
-
-// restarting starts an actor after a crash, unless it was started meanwhile.
-type restarting struct {
-	actor *Actor
-	lives int
-}
-
-func (r *restarting) run() {
-	if r.actor.lives == r.lives {
-		r.actor.Start()
-	}
-}
-func (r *restarting) String() string { return "restart of " + r.actor.name }
-
 // Go starts a process at this instant, behind the events that are already due.
 func (a *Actor) Go(name string, fn func(*Process)) {
 	if p := a.startProcess(name); p != nil {
@@ -207,82 +176,31 @@ func (a *Actor) startProcess(name string) *Process {
 	return p
 }
 
-// After starts a process after d.
-func (a *Actor) After(d time.Duration, name string, fn func(*Process)) *Timer {
-	return a.arm(d, &Timer{name: name, process: fn})
-}
+// Views lists the informers of this life of the actor, in the order in which they were started.
+func (a *Actor) Views() []View { return a.views }
 
-// Background is After for work that repeats itself without effect unless something changes: Settle does not wait for it.
-func (a *Actor) Background(d time.Duration, name string, fn func(*Process)) *Timer {
-	return a.arm(d, &Timer{name: name, process: fn, background: true})
-}
+// Queues lists the queues of this life of the actor, in the order in which they were made.
+func (a *Actor) Queues() []*Queue { return a.queues }
 
-// Timer is a scheduled event.
-type Timer struct {
-	actor *Actor
-	name  string
-	// What it does is in one of these: it starts a process, calls a function, ends a wait, or adds a key to a queue.
-	process func(*Process)
-	call    func()
-	wait    *waiter
-	retry   *delayed
+// Processes lists the processes of the actor that have not ended, in no order.
+func (a *Actor) Processes() []*Process { return a.procs }
 
-	cause      uint64 // the process that asked for it
-	rank       uint8  // of a pass
-	background bool
-	stopped    bool
-	fired      bool
-}
+// Lives is the number of starts of the actor.
+func (a *Actor) Lives() int { return a.lives }
 
-// arm schedules the timer of an actor after d.
-func (a *Actor) arm(d time.Duration, t *Timer) *Timer {
-	t.actor = a
-	if by := a.engine.running; by != nil {
-		t.cause = by.id
+// UntilResync returns the time until informers with that resync period resync for the first time in this life. The first life counts from the
+// start of the cluster: controllers of a real one start with it, and here some start with the first object that concerns them.
+func (a *Actor) UntilResync(period time.Duration) time.Duration {
+	if a.lives > 1 {
+		return period
 	}
-	// A dead actor gets no timer.
-	t.stopped = !a.engine.enqueue(d, &event{task: t, owner: a, background: t.background, rank: t.rank})
-	return t
+	return period - a.Engine().Elapsed()%period
 }
 
-func (t *Timer) run() {
-	t.fired = true
-	t.actor.engine.cause = t.cause
-	switch {
-	case t.process != nil:
-		t.actor.spawn(t.name, t.process)
-	case t.call != nil:
-		t.call()
-	case t.retry != nil:
-		t.retry.due()
-	default:
-		t.wait.timeout()
-	}
-}
+// Keeps registers the roots of the actor's memory in this life: pointers to the state that outlives its processes. Tools that compare
+// states read all values reachable from them. The stacks of processes, informers and queues need not be registered. A field with the
+// struct tag explore:"difference" is a counter of which code uses only differences within one process.
+func (a *Actor) Keeps(memory ...any) { a.memory = append(a.memory, memory...) }
 
-// String is the purpose of the timer.
-func (t *Timer) String() string {
-	if t.wait != nil {
-		return t.wait.proc.name + ", tired of waiting"
-	}
-	if t.retry != nil {
-		return t.retry.queue.name + " retry of " + t.retry.key
-	}
-	return t.name
-}
-
-// Stop prevents the timer from firing. It reports whether it came in time.
-func (t *Timer) Stop() bool {
-	e := t.actor.engine
-	if t.stopped || t.fired {
-		e.answers(0)
-		return false
-	}
-	e.answers(1)
-	t.stopped = true
-	if !t.background {
-		e.waiting--
-	}
-	e.dropStopped()
-	return true
-}
+// Memory returns the roots that Keeps registered in this life; nil for none.
+func (a *Actor) Memory() []any { return a.memory }

@@ -1,6 +1,8 @@
 package engine
 
-import "errors"
+import (
+	"errors"
+)
 
 // Choice is one choice of the engine: index Picked out of N.
 type Choice struct{ N, Picked int }
@@ -48,4 +50,12 @@ func Replay(record []Choice) func(n int) int {
 		at++
 		return record[at-1].Picked % n
 	}
+}
+
+// Pick chooses an index below n. With seed 0 it is 0.
+func (e *Engine) Pick(n int) int {
+	if e.choices == nil {
+		return 0
+	}
+	return e.choices.pick(n)
 }

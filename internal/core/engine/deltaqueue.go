@@ -40,35 +40,35 @@ func newDeltaQueue[T api.Object](pool *chunkPool[T]) *deltaQueue[T] {
 }
 
 // end is the number of the next change, and the offset of a reader that has delivered everything.
-func (f *deltaQueue[T]) end() uint64 { return f.first + uint64(f.changes.len()) }
+func (q *deltaQueue[T]) end() uint64 { return q.first + uint64(q.changes.len()) }
 
-func (f *deltaQueue[T]) at(n uint64) *delta[T] { return f.changes.at(int(n - f.first)) }
+func (q *deltaQueue[T]) at(n uint64) *delta[T] { return q.changes.at(int(n - q.first)) }
 
 // searched is the length up to which a queue with one reader is searched. A kubelet's seldom has more.
 const searched = 16
 
 // push adds a change to a queue with one reader.
-func (f *deltaQueue[T]) push(c api.Change[T], at time.Duration) {
-	before := f.newest(c.Key)
-	if !f.indexed && f.changes.len() == searched {
-		f.indexed = true
-		for n := f.first; n < f.end(); n++ {
-			f.note(f.at(n).change.Key, n)
+func (q *deltaQueue[T]) push(c api.Change[T], at time.Duration) {
+	before := q.newest(c.Key)
+	if !q.indexed && q.changes.len() == searched {
+		q.indexed = true
+		for n := q.first; n < q.end(); n++ {
+			q.note(q.at(n).change.Key, n)
 		}
 	}
-	if f.indexed {
-		f.note(c.Key, f.end())
+	if q.indexed {
+		q.note(c.Key, q.end())
 	}
-	f.add(c, at, before, 1)
+	q.add(c, at, before, 1)
 }
 
 // newest returns the number of the newest change of a key; zero for none. In the shared queue it finds deleted objects.
-func (f *deltaQueue[T]) newest(key string) uint64 {
-	if f.shared || f.indexed {
-		return f.latest[key]
+func (q *deltaQueue[T]) newest(key string) uint64 {
+	if q.shared || q.indexed {
+		return q.latest[key]
 	}
-	for n := f.end(); n > f.first; n-- {
-		if f.at(n-1).change.Key == key {
+	for n := q.end(); n > q.first; n-- {
+		if q.at(n-1).change.Key == key {
 			return n - 1
 		}
 	}
@@ -76,73 +76,73 @@ func (f *deltaQueue[T]) newest(key string) uint64 {
 }
 
 // pushTracked is push for the shared queue. latest is the number that the table keeps with the object.
-func (f *deltaQueue[T]) pushTracked(c api.Change[T], latest *uint64, at time.Duration, readers int) {
-	before, n := *latest, f.end()
+func (q *deltaQueue[T]) pushTracked(c api.Change[T], latest *uint64, at time.Duration, readers int) {
+	before, n := *latest, q.end()
 	*latest = n
 	switch {
 	case c.Type == api.Deleted:
-		f.note(c.Key, n)
-	case c.Type == api.Added && len(f.latest) > 0:
-		before = f.latest[c.Key]
-		delete(f.latest, c.Key)
+		q.note(c.Key, n)
+	case c.Type == api.Added && len(q.latest) > 0:
+		before = q.latest[c.Key]
+		delete(q.latest, c.Key)
 	}
-	f.add(c, at, before, readers)
+	q.add(c, at, before, readers)
 }
 
 // note records the number of the newest change of a key.
-func (f *deltaQueue[T]) note(key string, n uint64) {
-	if f.latest == nil {
-		f.latest = map[string]uint64{}
+func (q *deltaQueue[T]) note(key string, n uint64) {
+	if q.latest == nil {
+		q.latest = map[string]uint64{}
 	}
-	f.latest[key] = n
+	q.latest[key] = n
 }
 
-func (f *deltaQueue[T]) add(c api.Change[T], at time.Duration, before uint64, readers int) {
-	n := f.end()
-	*f.changes.push() = delta[T]{change: c, at: at, before: before, left: readers}
-	for i := range f.departed {
-		f.departed[i].add(&c, n)
+func (q *deltaQueue[T]) add(c api.Change[T], at time.Duration, before uint64, readers int) {
+	n := q.end()
+	*q.changes.push() = delta[T]{change: c, at: at, before: before, left: readers}
+	for i := range q.departed {
+		q.departed[i].add(&c, n)
 	}
 }
 
 // done records that readers delivered the change of that number, and removes the changes that all readers have delivered.
-func (f *deltaQueue[T]) done(n uint64, readers int) {
-	f.at(n).left -= readers
-	for f.changes.len() > 0 {
-		oldest := f.changes.at(0)
+func (q *deltaQueue[T]) done(n uint64, readers int) {
+	q.at(n).left -= readers
+	for q.changes.len() > 0 {
+		oldest := q.changes.at(0)
 		if oldest.left > 0 {
 			return
 		}
-		if listed := !f.shared || oldest.change.Type == api.Deleted; listed && len(f.latest) > 0 && f.latest[oldest.change.Key] == f.first {
-			delete(f.latest, oldest.change.Key)
+		if listed := !q.shared || oldest.change.Type == api.Deleted; listed && len(q.latest) > 0 && q.latest[oldest.change.Key] == q.first {
+			delete(q.latest, oldest.change.Key)
 		}
-		for i := range f.departed {
-			f.departed[i].drop(&oldest.change)
+		for i := range q.departed {
+			q.departed[i].drop(&oldest.change)
 		}
-		f.changes.pop()
-		f.first++
+		q.changes.pop()
+		q.first++
 	}
-	f.indexed = false
+	q.indexed = false
 }
 
 // back finds the first change of an object from an offset on; n is the newest one, which is not before the offset.
-func (f *deltaQueue[T]) back(n, from uint64) *api.Change[T] {
-	a := f.at(n)
-	for a.before >= from {
-		a = f.at(a.before)
+func (q *deltaQueue[T]) back(n, from uint64) *api.Change[T] {
+	d := q.at(n)
+	for d.before >= from {
+		d = q.at(d.before)
 	}
-	return &a.change
+	return &d.change
 }
 
 // undelivered lists the first change of each key from an offset on, by key.
-func (f *deltaQueue[T]) undelivered(from uint64) []*api.Change[T] {
-	if from == f.end() {
+func (q *deltaQueue[T]) undelivered(from uint64) []*api.Change[T] {
+	if from == q.end() {
 		return nil
 	}
-	changes := make([]*api.Change[T], 0, f.end()-from)
-	for n := from; n < f.end(); n++ {
-		if a := f.at(n); a.before < from {
-			changes = append(changes, &a.change)
+	changes := make([]*api.Change[T], 0, q.end()-from)
+	for n := from; n < q.end(); n++ {
+		if d := q.at(n); d.before < from {
+			changes = append(changes, &d.change)
 		}
 	}
 	slices.SortFunc(changes, func(a, b *api.Change[T]) int { return strings.Compare(a.Key, b.Key) })
@@ -150,27 +150,27 @@ func (f *deltaQueue[T]) undelivered(from uint64) []*api.Change[T] {
 }
 
 // leaving lists the keys of objects that changes from an offset on remove from under a value of the index.
-func (f *deltaQueue[T]) leaving(ix store.Index[T], value string, from uint64) []string {
+func (q *deltaQueue[T]) leaving(ix store.Index[T], value string, from uint64) []string {
 	var keys []string
-	numbers := f.departuresOf(ix).byValue[value]
+	numbers := q.departuresOf(ix).byValue[value]
 	at, _ := slices.BinarySearch(numbers, from)
 	for _, n := range numbers[at:] {
-		keys = append(keys, f.at(n).change.Key)
+		keys = append(keys, q.at(n).change.Key)
 	}
 	return keys
 }
 
 // departuresOf returns the departures of an index, and creates them at the first call.
-func (f *deltaQueue[T]) departuresOf(ix store.Index[T]) *departures[T] {
-	for i := range f.departed {
-		if f.departed[i].index == ix {
-			return &f.departed[i]
+func (q *deltaQueue[T]) departuresOf(ix store.Index[T]) *departures[T] {
+	for i := range q.departed {
+		if q.departed[i].index == ix {
+			return &q.departed[i]
 		}
 	}
-	f.departed = append(f.departed, departures[T]{index: ix, byValue: map[string][]uint64{}})
-	d := &f.departed[len(f.departed)-1]
-	for n := f.first; n < f.end(); n++ {
-		d.add(&f.at(n).change, n)
+	q.departed = append(q.departed, departures[T]{index: ix, byValue: map[string][]uint64{}})
+	d := &q.departed[len(q.departed)-1]
+	for n := q.first; n < q.end(); n++ {
+		d.add(&q.at(n).change, n)
 	}
 	return d
 }

@@ -42,49 +42,49 @@ type concerned[T api.Object] struct {
 }
 
 func newDispatcher[T api.Object](e *Engine, table store.Table[T]) *dispatcher[T] {
-	h := &dispatcher[T]{}
-	h.follow(e, table, nil, nil)
-	return h
+	d := &dispatcher[T]{}
+	d.follow(e, table, nil, nil)
+	return d
 }
 
-// follow makes h the dispatcher of a table. informers and prompt are memory for the first informers.
-func (h *dispatcher[T]) follow(e *Engine, table store.Table[T], informers []informer[T], prompt []*informer[T]) {
-	h.engine, h.table = e, table
-	h.shared.first, h.shared.shared, h.shared.changes.pool = 1, true, &h.pool
-	h.prompt, h.informers.unused = prompt[:0], informers
-	table.Track(h)
+// follow makes d the dispatcher of a table. informers and prompt are memory for the first informers.
+func (d *dispatcher[T]) follow(e *Engine, table store.Table[T], informers []informer[T], prompt []*informer[T]) {
+	d.engine, d.table = e, table
+	d.shared.first, d.shared.shared, d.shared.changes.pool = 1, true, &d.pool
+	d.prompt, d.informers.unused = prompt[:0], informers
+	table.Track(d)
 }
 
 // Changed queues a change that was just written.
-func (h *dispatcher[T]) Changed(c api.Change[T], latest *uint64) {
-	if len(h.prompt) > 0 {
-		h.due.push(h.shared.end())
-		h.engine.schedule(0, h, nil, false)
+func (d *dispatcher[T]) Changed(c api.Change[T], latest *uint64) {
+	if len(d.prompt) > 0 {
+		d.due.push(d.shared.end())
+		d.engine.schedule(0, d, nil, false)
 	}
-	if h.sharing > 0 {
-		h.shared.pushTracked(c, latest, h.engine.now, h.sharing)
+	if d.sharing > 0 {
+		d.shared.pushTracked(c, latest, d.engine.now, d.sharing)
 	}
-	keyed := h.keyedFor(&c)
-	for _, inf := range h.open {
+	keyed := d.keyedFor(&c)
+	for _, inf := range d.open {
 		for len(keyed) > 0 && keyed[0].inf.order < inf.order {
-			h.pass(c, keyed[0])
+			d.pass(c, keyed[0])
 			keyed = keyed[1:]
 		}
 		if inf.match == nil {
-			h.expect(inf)
+			d.expect(inf)
 			continue
 		}
-		h.pass(c, concerned[T]{inf, c.Type != api.Added && inf.match(c.Old), c.Type != api.Deleted && inf.match(c.Object)})
+		d.pass(c, concerned[T]{inf, c.Type != api.Added && inf.match(c.Old), c.Type != api.Deleted && inf.match(c.Object)})
 	}
 	for _, each := range keyed {
-		h.pass(c, each)
+		d.pass(c, each)
 	}
 }
 
 // keyedFor lists the keyed informers that a change concerns, in order. The list is valid until the next call.
-func (h *dispatcher[T]) keyedFor(c *api.Change[T]) []concerned[T] {
-	list := h.concerned[:0]
-	for _, k := range h.keyed {
+func (d *dispatcher[T]) keyedFor(c *api.Change[T]) []concerned[T] {
+	list := d.concerned[:0]
+	for _, k := range d.keyed {
 		if c.Type != api.Added {
 			for _, value := range k.index.Values(c.Old) {
 				for _, inf := range k.byValue[value] {
@@ -107,35 +107,35 @@ func (h *dispatcher[T]) keyedFor(c *api.Change[T]) []concerned[T] {
 		}
 	}
 	slices.SortFunc(list, func(a, b concerned[T]) int { return cmp.Compare(a.inf.order, b.inf.order) })
-	h.concerned = list
+	d.concerned = list
 	return list
 }
 
 // pass queues the change for an informer with a selector (API-073).
-func (h *dispatcher[T]) pass(c api.Change[T], to concerned[T]) {
+func (d *dispatcher[T]) pass(c api.Change[T], to concerned[T]) {
 	// API-073: the selector turns a change into an addition or a deletion where the object begins or ceases to match. What is deleted like that
 	// would be a copy of the old version with the new resourceVersion, which no handler reads: it is the old version itself.
 	if to.before && !to.after && c.Type == api.Modified {
 		c.Type, c.Object = api.Deleted, c.Old
-		to.inf.deltas.push(c, h.engine.now)
-		h.expect(to.inf)
+		to.inf.deltas.push(c, d.engine.now)
+		d.expect(to.inf)
 		return
 	}
-	if seen, ok := h.table.Selected(c, to.before, to.after); ok {
-		to.inf.deltas.push(seen, h.engine.now)
-		h.expect(to.inf)
+	if seen, ok := d.table.Selected(c, to.before, to.after); ok {
+		to.inf.deltas.push(seen, d.engine.now)
+		d.expect(to.inf)
 	}
 }
 
 // run delivers one change to all prompt informers.
-func (h *dispatcher[T]) run() {
-	n, delivered := h.due.pop(), 0
-	if n < h.shared.first {
+func (d *dispatcher[T]) run() {
+	n, delivered := d.due.pop(), 0
+	if n < d.shared.first {
 		return // all informers that waited for it have left
 	}
-	c := h.shared.at(n).change
-	h.delivers(c.Object, c.Key)
-	for _, inf := range h.prompt {
+	c := d.shared.at(n).change
+	d.delivers(c.Object, c.Key)
+	for _, inf := range d.prompt {
 		// An informer that joined since began with the object as it is.
 		if inf.offset == n {
 			inf.offset++
@@ -143,82 +143,82 @@ func (h *dispatcher[T]) run() {
 			delivered++
 		}
 	}
-	h.delivered()
-	h.shared.done(n, delivered)
+	d.delivered()
+	d.shared.done(n, delivered)
 }
 
 // delivers records the object that is about to be delivered, until delivered is called.
-func (h *dispatcher[T]) delivers(obj T, key string) { h.obj, h.key = obj, key }
+func (d *dispatcher[T]) delivers(obj T, key string) { d.obj, d.key = obj, key }
 
-func (h *dispatcher[T]) delivered() {
+func (d *dispatcher[T]) delivered() {
 	var none T
-	h.obj, h.key = none, ""
+	d.obj, d.key = none, ""
 }
 
 // String names the kind whose changes are delivered.
-func (h *dispatcher[T]) String() string { return "watches of " + string(h.table.Kind()) }
+func (d *dispatcher[T]) String() string { return "watches of " + string(d.table.Kind()) }
 
 // expect schedules the delivery of a change that was just queued. An informer with undelivered changes delivers it after them.
-func (h *dispatcher[T]) expect(inf *informer[T]) {
+func (d *dispatcher[T]) expect(inf *informer[T]) {
 	if inf.prompt() || inf.offset+1 == inf.deltas.end() {
-		h.engine.schedule(inf.lag, inf, inf.actor, false)
+		d.engine.schedule(inf.lag, inf, inf.actor, false)
 	}
 }
 
-func (h *dispatcher[T]) join(inf *informer[T]) {
-	h.started++
-	inf.order = h.started
+func (d *dispatcher[T]) join(inf *informer[T]) {
+	d.started++
+	inf.order = d.started
 	switch {
 	case inf.place != nil:
-		inf.deltas = newDeltaQueue(&h.pool)
-		k, value := h.keyedBy(inf.place.index), inf.place.value
+		inf.deltas = newDeltaQueue(&d.pool)
+		k, value := d.keyedBy(inf.place.index), inf.place.value
 		k.byValue[value] = append(k.byValue[value], inf)
 	case inf.match != nil:
-		inf.deltas = newDeltaQueue(&h.pool)
-		h.open = append(h.open, inf)
+		inf.deltas = newDeltaQueue(&d.pool)
+		d.open = append(d.open, inf)
 	default:
-		inf.deltas = &h.shared
-		h.sharing++
+		inf.deltas = &d.shared
+		d.sharing++
 		if inf.prompt() {
-			h.prompt = append(h.prompt, inf)
+			d.prompt = append(d.prompt, inf)
 		} else {
-			if h.open == nil && len(h.prompt) == 0 {
-				h.open, h.prompt = h.prompt, nil // most clusters have informers of one sort only
+			if d.open == nil && len(d.prompt) == 0 {
+				d.open, d.prompt = d.prompt, nil // most clusters have informers of one sort only
 			}
-			h.open = append(h.open, inf)
+			d.open = append(d.open, inf)
 		}
 	}
 	inf.offset = inf.deltas.end()
 }
 
-func (h *dispatcher[T]) keyedBy(index store.Index[T]) *keyed[T] {
-	for _, k := range h.keyed {
+func (d *dispatcher[T]) keyedBy(index store.Index[T]) *keyed[T] {
+	for _, k := range d.keyed {
 		if k.index == index {
 			return k
 		}
 	}
 	k := &keyed[T]{index: index, byValue: map[string][]*informer[T]{}}
-	h.keyed = append(h.keyed, k)
+	d.keyed = append(d.keyed, k)
 	return k
 }
 
-func (h *dispatcher[T]) leave(inf *informer[T]) {
+func (d *dispatcher[T]) leave(inf *informer[T]) {
 	without := func(list []*informer[T]) []*informer[T] {
 		return slices.DeleteFunc(slices.Clone(list), func(other *informer[T]) bool { return other == inf })
 	}
 	if inf.place != nil {
-		k, value := h.keyedBy(inf.place.index), inf.place.value
+		k, value := d.keyedBy(inf.place.index), inf.place.value
 		if k.byValue[value] = without(k.byValue[value]); len(k.byValue[value]) == 0 {
 			delete(k.byValue, value)
 		}
 		return
 	}
-	h.open, h.prompt = without(h.open), without(h.prompt)
+	d.open, d.prompt = without(d.open), without(d.prompt)
 	if inf.match != nil {
 		return
 	}
-	h.sharing--
-	for end := h.shared.end(); inf.offset < end; inf.offset++ {
-		h.shared.done(inf.offset, 1)
+	d.sharing--
+	for end := d.shared.end(); inf.offset < end; inf.offset++ {
+		d.shared.done(inf.offset, 1)
 	}
 }

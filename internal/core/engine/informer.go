@@ -1,70 +1,12 @@
 package engine
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/store"
 )
-
-// Handler reacts to changes when an informer delivers them. It only reads and queues; a nil function ignores such changes.
-type Handler[T api.Object] struct {
-	Add    func(obj T)
-	Update func(old, obj T)
-	Delete func(obj T)
-}
-
-// Handlers are the functions of a Handler that all actors of one sort share. Their first argument is the actor's controller, so clusters need
-// no functions of their own.
-type Handlers[C any, T api.Object] struct {
-	Add    func(c C, obj T)
-	Update func(c C, old, obj T)
-	Delete func(c C, obj T)
-}
-
-// Handle adds shared handlers to an informer, as Informer.Handle does. c should be a pointer.
-func Handle[C any, T api.Object](inf Informer[T], c C, h *Handlers[C, T]) { inf.handle(c, h) }
-
-// handling is a handler of an informer.
-type handling[T api.Object] struct {
-	c any // for Handlers
-	receiver[T]
-}
-
-// receiver is a *Handler or *Handlers.
-type receiver[T api.Object] interface {
-	adds() bool
-	// receive gets the fields of a change: the change itself would be allocated.
-	receive(c any, change api.ChangeType, old, obj T)
-}
-
-func (h *Handler[T]) adds() bool { return h.Add != nil }
-
-func (h *Handler[T]) receive(_ any, change api.ChangeType, old, obj T) {
-	switch {
-	case change == api.Added && h.Add != nil:
-		h.Add(obj)
-	case change == api.Modified && h.Update != nil:
-		h.Update(old, obj)
-	case change == api.Deleted && h.Delete != nil:
-		h.Delete(obj)
-	}
-}
-
-func (h *Handlers[C, T]) adds() bool { return h.Add != nil }
-
-func (h *Handlers[C, T]) receive(c any, change api.ChangeType, old, obj T) {
-	switch {
-	case change == api.Added && h.Add != nil:
-		h.Add(c.(C), obj)
-	case change == api.Modified && h.Update != nil:
-		h.Update(c.(C), old, obj)
-	case change == api.Deleted && h.Delete != nil:
-		h.Delete(c.(C), obj)
-	}
-}
 
 // Informer is an actor's cache of one kind of object. It lags behind the store by the undelivered changes. Its methods are explained where type
 // informer has them. It is an interface for the reason that store.Table is one.
@@ -86,13 +28,13 @@ type Informer[T api.Object] interface {
 // (see deltaQueue), so a cache needs no memory of its own.
 type informer[T api.Object] struct {
 	selection[T]
-	order    uint64 // position among the informers on the table
-	lag      time.Duration
-	handlers []handling[T]
-	first    [1]handling[T] // memory of handlers; most informers have one
-	home     *dispatcher[T]
-	deltas   *deltaQueue[T]
-	offset   uint64 // in the queue: number of the next change to deliver
+	order      uint64 // position among the informers on the table
+	lag        time.Duration
+	handlers   []handling[T]
+	first      [1]handling[T] // memory of handlers; most informers have one
+	dispatcher *dispatcher[T]
+	deltas     *deltaQueue[T]
+	offset     uint64 // in the queue: number of the next change to deliver
 }
 
 // selection holds the parameters of an informer: the actor, and which objects of the table.
@@ -115,29 +57,29 @@ func NewInformer[T api.Object](a *Actor, table store.Table[T]) Informer[T] {
 
 // NewSelectiveInformer is NewInformer for the objects that match selects, like a watch with a field selector (API-073).
 func NewSelectiveInformer[T api.Object](a *Actor, table store.Table[T], match func(T) bool) Informer[T] {
-	return homeOf(a.engine, table).start(selection[T]{actor: a, match: match})
+	return dispatcherOf(a.engine, table).start(selection[T]{actor: a, match: match})
 }
 
 // NewKeyedInformer is NewSelectiveInformer for the objects that the index finds under value. Writes to other objects cost it nothing.
 func NewKeyedInformer[T api.Object](a *Actor, table store.Table[T], index store.Index[T], value string) Informer[T] {
 	match := func(obj T) bool { return index.Has(obj, value) }
-	return homeOf(a.engine, table).start(selection[T]{actor: a, match: match, place: &place[T]{index, value}})
+	return dispatcherOf(a.engine, table).start(selection[T]{actor: a, match: match, place: &place[T]{index, value}})
 }
 
-func (h *dispatcher[T]) start(with selection[T]) Informer[T] {
+func (d *dispatcher[T]) start(with selection[T]) Informer[T] {
 	a := with.actor
-	inf := h.informers.next()
+	inf := d.informers.next()
 	inf.selection = with
 	inf.lag = a.engine.lag[a.name]
 	inf.handlers = inf.first[:0]
-	inf.home = h
-	h.join(inf)
+	inf.dispatcher = d
+	d.join(inf)
 	a.views = append(a.views, inf)
 	return inf
 }
 
 // leave ends the informer.
-func (inf *informer[T]) leave() { inf.home.leave(inf) }
+func (inf *informer[T]) leave() { inf.dispatcher.leave(inf) }
 
 // Handle adds a handler. First the handler gets an Add for every object in the cache, in the order of keys.
 func (inf *informer[T]) Handle(h Handler[T]) { inf.handle(nil, &h) }
@@ -159,9 +101,9 @@ func (inf *informer[T]) run() {
 		due := later(inf.deltas.at(inf.offset).at, inf.lag)
 		e.schedule(due-e.now, inf, inf.actor, false)
 	}
-	inf.home.delivers(c.Object, c.Key)
+	inf.dispatcher.delivers(c.Object, c.Key)
 	inf.deliver(&c)
-	inf.home.delivered()
+	inf.dispatcher.delivered()
 }
 
 // prompt reports whether each change is delivered in an event of its own, in the order in which changes of all kinds were written: with
@@ -191,25 +133,16 @@ func (inf *informer[T]) Reached(version uint64) bool {
 	return reached
 }
 
-// SetLag sets how long changes take to reach the informers that the actor creates from now on.
-func (e *Engine) SetLag(actor string, lag time.Duration) {
-	e.lag = maps.Clone(e.lag) // it is the caller's, from Config
-	if e.lag == nil {
-		e.lag = map[string]time.Duration{}
-	}
-	e.lag[actor] = lag
-}
-
 // KeyOf is api.KeyOf. It allocates no string for the object that a handler receives, and for one that is stored.
 func (inf *informer[T]) KeyOf(obj T) string {
-	if home := inf.home; home.key != "" && any(obj) == any(home.obj) {
-		return home.key
+	if d := inf.dispatcher; d.key != "" && any(obj) == any(d.obj) {
+		return d.key
 	}
-	return inf.home.table.KeyOf(obj)
+	return inf.dispatcher.table.KeyOf(obj)
 }
 
 // String names the kind whose changes the informer delivers.
-func (inf *informer[T]) String() string { return "watch of " + string(inf.home.table.Kind()) }
+func (inf *informer[T]) String() string { return "watch of " + string(inf.dispatcher.table.Kind()) }
 
 // Get returns the object as the cache has it.
 func (inf *informer[T]) Get(key string) (T, bool) {
@@ -227,7 +160,7 @@ func (inf *informer[T]) Get(key string) (T, bool) {
 // GetNamed is Get for the key namespace/name. It seldom allocates that string.
 func (inf *informer[T]) GetNamed(namespace, name string) (T, bool) {
 	if inf.match == nil && inf.actor.engine.footprint == nil {
-		obj, newest, ok := inf.home.table.LookupLatestNamed(namespace, name)
+		obj, newest, ok := inf.dispatcher.table.LookupLatestNamed(namespace, name)
 		if ok {
 			return inf.seen(obj, newest)
 		}
@@ -250,7 +183,7 @@ func (inf *informer[T]) seen(obj T, newest uint64) (T, bool) {
 
 // get is Get; undelivered reports whether the object has undelivered changes.
 func (inf *informer[T]) get(key string) (obj T, ok, late bool) {
-	obj, newest, ok := inf.home.table.LookupLatest(key)
+	obj, newest, ok := inf.dispatcher.table.LookupLatest(key)
 	if inf.offset < inf.deltas.end() {
 		if !ok || inf.match != nil {
 			newest = inf.deltas.newest(key)
@@ -310,7 +243,7 @@ func (inf *informer[T]) stored() []T {
 	if at := inf.place; at != nil {
 		return at.index.Objects(at.value)
 	}
-	objs := inf.home.table.List()
+	objs := inf.dispatcher.table.List()
 	if inf.match != nil {
 		objs = slices.DeleteFunc(objs, func(obj T) bool { return !inf.match(obj) })
 	}
@@ -352,7 +285,7 @@ func (inf *informer[T]) FirstByIndex(ix store.Index[T], value string) (T, bool) 
 // keysUnder returns the keys of the objects that the index finds under value, or found before undelivered changes, in order. The list is valid
 // until the next call.
 func (inf *informer[T]) keysUnder(ix store.Index[T], value string) []string {
-	keys := ix.AppendKeys(inf.home.keys[:0], value)
+	keys := ix.AppendKeys(inf.dispatcher.keys[:0], value)
 	if inf.offset < inf.deltas.end() {
 		// Objects that left the index by undelivered changes are still found here.
 		if leaving := inf.deltas.leaving(ix, value, inf.offset); len(leaving) > 0 {
@@ -361,7 +294,7 @@ func (inf *informer[T]) keysUnder(ix store.Index[T], value string) []string {
 			keys = slices.Compact(keys)
 		}
 	}
-	inf.home.keys = keys
+	inf.dispatcher.keys = keys
 	return keys
 }
 

@@ -99,11 +99,11 @@ func (k *kinds) renew() {
 }
 
 func (k *kind[T]) renew() {
-	h := &k.dispatcher
-	h.shared.changes.drop()
-	informers, pool := h.informers.renewed(), h.pool
+	d := &k.dispatcher
+	d.shared.changes.drop()
+	informers, pool := d.informers.renewed(), d.pool
 	*k = kind[T]{}
-	h.informers, h.pool = informers, pool
+	d.informers, d.pool = informers, pool
 }
 
 // prepare connects an engine with the tables of its store.
@@ -127,17 +127,17 @@ func (k *kinds) prepare(e *Engine) {
 	e.api = &e.memory.api
 }
 
-// home starts informers on one table.
-type home[T api.Object] interface {
+// starter starts informers on one table. It is the dispatcher of the table.
+type starter[T api.Object] interface {
 	start(with selection[T]) Informer[T]
 }
 
-// homeOf returns the home of informers on a table.
-func homeOf[T api.Object](e *Engine, table store.Table[T]) home[T] {
-	if h, ok := table.Tracker().(home[T]); ok {
-		return h
+// dispatcherOf returns the dispatcher of a table.
+func dispatcherOf[T api.Object](e *Engine, table store.Table[T]) starter[T] {
+	if d, ok := table.Tracker().(starter[T]); ok {
+		return d
 	}
-	return follow(e, table).(home[T])
+	return follow(e, table).(starter[T])
 }
 
 // follow makes a dispatcher for a table that has none yet.

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/trace"
 )
 
 // Outside is code that runs on goroutines of its own, in the virtual time of an engine: an operator in a bubble of testing/synctest. It
@@ -53,27 +52,6 @@ func (e *Engine) hearOutside() {
 	}
 }
 
-// Attached returns what is attached to the engine under the key. At the first call it attaches the result of make.
-func (e *Engine) Attached(key any, make func() any) any {
-	value, ok := e.attached[key]
-	if !ok {
-		value = make()
-		if e.attached == nil {
-			e.attached = map[any]any{}
-		}
-		e.attached[key] = value
-	}
-	return value
-}
-
-// Pick chooses an index below n. With seed 0 it is 0.
-func (e *Engine) Pick(n int) int {
-	if e.choices == nil {
-		return 0
-	}
-	return e.choices.pick(n)
-}
-
 // Exchange makes a call to the API server that serve carries out with Effect. Before it, and before its answer arrives, others may run,
 // faults are injected and time passes, as for the calls of Client. After an error serve was not called, or its answer is lost.
 func (p *Process) Exchange(call api.Call, serve func()) error {
@@ -108,12 +86,6 @@ func (p *Process) Effect(verb string, ref api.Ref, fn func() (api.Object, error)
 		ref = api.RefTo(obj) // the server may have generated the name
 		now, _ = e.store.Get(ref.Kind, ref.Key)
 	}
-	p.Record(trace.Entry{Type: trace.Write, Verb: verb, Object: ref, Old: old, New: now, Err: err})
+	p.traceWrite(verb, ref, old, now, err)
 	return obj, err
 }
-
-// LagOf returns how long changes take to reach an actor.
-func (e *Engine) LagOf(actor string) time.Duration { return e.lag[actor] }
-
-// Runs reports whether events run at this moment: the caller is part of one, or is called between two of them.
-func (e *Engine) Runs() bool { return e.source != nil }

@@ -1,11 +1,9 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/trace"
 )
 
 // Process is one sequential activity of an actor, such as a worker on one key, an operation, or a pass of a loop. Its code is
@@ -217,31 +215,6 @@ func (p *Process) kill() {
 	}
 }
 
-// park suspends the process until run is called.
-func (p *Process) park() {
-	p.parked = true
-	resumed, switchTo := p.co.resumeInPlace(p)
-	alive := resumed || p.co.handOver(switchTo)
-	p.parked = false
-	if !alive {
-		panic(killed{})
-	}
-	p.markRunning()
-}
-
-// endsWait reports whether the event of a task is the end of a wait of the process.
-func (p *Process) endsWait(t task) bool {
-	switch t := t.(type) {
-	case *Process:
-		return t == p
-	case *waiter:
-		return t == &p.waits
-	case *Timer:
-		return t.wait == &p.waits
-	}
-	return false
-}
-
 // String returns the name of the process.
 func (p *Process) String() string { return p.name }
 
@@ -282,100 +255,6 @@ func (p *Process) API() *API { return p.engine.api }
 // Now is the virtual time.
 func (p *Process) Now() time.Time { return p.engine.Now() }
 
-// Sleep lets d of virtual time pass. With zero or less, the events that are already due at this instant run first.
-func (p *Process) Sleep(d time.Duration) {
-	if p.inline {
-		return
-	}
-	if p.dead {
-		panic(killed{})
-	}
-	p.engine.schedule(d, p, p.actor, false)
-	p.park()
-}
-
-// AfterPasses lets the other events of this instant come first, and then the passes with a lower rank; see TickerConfig.Rank.
-func (p *Process) AfterPasses(rank uint8) {
-	if p.inline {
-		return
-	}
-	if p.dead {
-		panic(killed{})
-	}
-	p.engine.enqueue(0, &event{task: p, owner: p.actor, rank: rank})
-	p.park()
-}
-
-// Switch is a point at which other actors may run. With Seed 0 it does nothing.
-func (p *Process) Switch() {
-	if p.engine.choices == nil || p.inline {
-		return
-	}
-	p.Sleep(0)
-}
-
-// before runs ahead of every call: faults, latency, a switch point. After an error the call must not be made.
-func (p *Process) before(call api.Call, latency time.Duration) (api.Fault, error) {
-	if p.engine.repeated != nil {
-		call.Actor = p.actor.name
-		p.engine.repeated[call]++
-	}
-	if p.inline {
-		return api.Fault{}, nil
-	}
-	if p.dead {
-		panic(killed{}) // a deferred call of a process that unwinds
-	}
-	p.calls++
-	var fault api.Fault
-	if p.engine.injector != nil {
-		call.Actor = p.actor.name
-		fault = p.engine.injector.Inject(call)
-		if !NoFault(fault) {
-			p.traceFault(call, fault)
-		}
-	}
-	if d := latency + fault.Delay; d > 0 {
-		p.Sleep(d)
-	} else {
-		p.Switch()
-	}
-	if fault.Crash && !fault.Effect {
-		p.crash(fault.Restart)
-	}
-	if fault.Err != nil && !fault.Effect {
-		p.calls++
-		return fault, fault.Err
-	}
-	return fault, nil
-}
-
-// after runs behind every call that took effect.
-func (p *Process) after(fault api.Fault) error {
-	if fault.Crash {
-		p.crash(fault.Restart)
-	}
-	p.Switch()
-	p.calls++
-	return fault.Err
-}
-
-// crash ends the actor from within one of its own processes.
-func (p *Process) crash(restart time.Duration) {
-	p.actor.crash(p)
-	restart = max(restart, p.actor.restartPause())
-	p.engine.schedule(restart, &restarting{p.actor, p.actor.lives}, nil, false)
-	panic(killed{})
-}
-
-// Restart ends the actor, as a panic of its program does, and starts it again. It does not return.
-func (p *Process) Restart() { p.crash(0) }
-
-// Backend makes a call to a storage backend: latency passes, then fn takes effect. It returns fn's error, or the injected one.
-func (p *Process) Backend(call api.Call, latency time.Duration, fn func() error) error {
-	return p.BackendWithin(call, latency, forever, nil, fn)
-}
-
 // Effects counts the effects of all actors so far: API writes, Events, backend calls, started or rejected operations, keys queued by a
 // sync. A sync during which the count did not change would do nothing if it ran again.
 func (p *Process) Effects() uint64 {
@@ -385,16 +264,5 @@ func (p *Process) Effects() uint64 {
 	return p.engine.effects
 }
 
-// Decide records the rule and the reason of a decision about obj, which may be nil. text may contain fmt verbs for args.
-func (p *Process) Decide(rule string, obj api.Object, text string, args ...any) {
-	if p.engine.trace == nil {
-		return
-	}
-	if len(args) > 0 {
-		text = fmt.Sprintf(text, args...)
-	}
-	p.Record(trace.Entry{Type: trace.Decision, Rule: rule, Object: p.engine.refTo(obj), Text: text})
-}
-
-// Tracing reports whether decisions are recorded, for callers whose text is expensive to compute.
-func (p *Process) Tracing() bool { return p.engine.trace != nil }
+// ID is the number of the process: processes are numbered from 1 in the order in which they begin. The user's process has none.
+func (p *Process) ID() uint64 { return p.id }

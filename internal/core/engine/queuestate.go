@@ -46,10 +46,3 @@ func (q *Queue) AppendState(text []byte) []byte {
 	}
 	return text
 }
-
-// touched records that the queue was read or changed.
-func (q *Queue) touched() {
-	if f := q.actor.engine.footprint; f != nil {
-		f.touch(q)
-	}
-}

@@ -1,11 +1,26 @@
 package engine
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-	"time"
+import "time"
+
+// RunMode is the method by which the caller runs the engine.
+type RunMode int
+
+// The run modes.
+const (
+	Stepping  RunMode = iota // Step: returns after each event
+	Advancing                // Advance: returns when the time has passed
+	Settling                 // Settle: returns when only background work is left
+	Awaiting                 // Until: returns when a condition holds
 )
+
+// RunMode returns the current or last run mode, and its deadline since the start of the engine.
+func (e *Engine) RunMode() (RunMode, time.Duration) { return e.mode, e.deadline }
+
+// Runs reports whether events run at this moment: the caller is part of one, or is called between two of them.
+func (e *Engine) Runs() bool { return e.source != nil }
+
+// Working reports whether any event is queued that Settle waits for.
+func (e *Engine) Working() bool { return e.waiting > 0 }
 
 // Step runs the next event and moves the clock to it. It reports whether there was one. Loops that are not armed queue nothing.
 func (e *Engine) Step() bool {
@@ -26,8 +41,6 @@ func (e *Engine) single(limit time.Duration) (ran bool) {
 	})
 	return ran
 }
-
-const forever = time.Duration(1<<63 - 1)
 
 // Advance runs everything due within d, the end included; the clock then reads now+d. A negative d does nothing. It returns a *StuckError when
 // too many events run at one instant: then the clock stays there.
@@ -152,84 +165,15 @@ func (d *drain) next() bool {
 	return true
 }
 
-// StuckCause is the reason for which the engine stopped before the condition of its caller held.
-type StuckCause int
-
-// The causes of a StuckError.
-const (
-	Livelock    StuckCause = iota // too many events ran at one instant
-	TimeLimit                     // the limit of virtual time was reached
-	NothingLeft                   // no event was left that could change anything
-)
-
-// StuckError reports that the engine stopped before the condition of its caller held.
-type StuckError struct {
-	Cause StuckCause
-	// Events is how many events ran at the last instant of a Livelock.
-	Events int
-	// Repeated describes the calls that were made most often in the second half of these events.
-	Repeated []string
-	// Limit is the virtual time that the caller granted, for TimeLimit and NothingLeft.
-	Limit time.Duration
-	// Pending describes the work that was still queued, in the order in which it is due.
-	Pending []string
+// beginRun records the run mode and its deadline, and requests the idle passes that a new fault may hit.
+func (e *Engine) beginRun(d RunMode, end time.Duration) {
+	e.mode, e.deadline = d, end
+	e.resumeIdle()
 }
 
-// Error names the cause and the first pieces of pending work.
-func (err *StuckError) Error() string {
-	const shown = 10
-	text := err.cause()
-	if len(err.Repeated) > 0 {
-		text += ", again and again with " + strings.Join(err.Repeated, ", ")
+// returns reports the end of a run to the observer.
+func (e *Engine) returns() {
+	if e.observer != nil {
+		e.observer.Return()
 	}
-	for i, p := range err.Pending {
-		if i == shown {
-			return fmt.Sprintf("%s; and %d more", text, len(err.Pending)-shown)
-		}
-		sep := "; pending: "
-		if i > 0 {
-			sep = ", "
-		}
-		text += sep + p
-	}
-	return text
-}
-
-func (err *StuckError) cause() string {
-	switch err.Cause {
-	case Livelock:
-		return fmt.Sprintf("%d events passed at one instant", err.Events)
-	case TimeLimit:
-		return fmt.Sprintf("%v of virtual time is spent", err.Limit)
-	}
-	return "nothing is left that could change anything"
-}
-
-// Pending describes the work that is queued, in the order in which it is due.
-func (e *Engine) Pending() []string {
-	var pending []string
-	for _, ev := range slices.Concat(e.ready.all(), e.passes.sorted()) {
-		if t, ok := ev.task.(*Timer); ok && t.stopped {
-			continue
-		}
-		pending = append(pending, e.describe(ev, e.now))
-	}
-	for _, ev := range e.timers.sorted() {
-		if t, ok := ev.task.(*Timer); ok && t.stopped {
-			continue
-		}
-		pending = append(pending, e.describe(ev, ev.at))
-	}
-	return pending
-}
-
-func (e *Engine) describe(ev event, at time.Duration) string {
-	text := fmt.Sprint(ev.task)
-	if ev.owner != nil {
-		text = ev.owner.name + ": " + text
-	}
-	if ev.background {
-		text += " (background)"
-	}
-	return fmt.Sprintf("%s at +%v", text, at)
 }

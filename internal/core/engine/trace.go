@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,6 +57,7 @@ func (p *Process) traceCall(call api.Call, verb string, err error) {
 }
 
 func (p *Process) traceFault(call api.Call, fault api.Fault) {
+	call.Actor = p.actor.name
 	p.Record(trace.Entry{Type: trace.Injected, Call: call, Text: FaultText(fault), Err: fault.Err})
 }
 
@@ -64,3 +66,17 @@ func (e *Engine) traceActor(name string, what trace.EntryType) {
 		e.trace.Add(trace.Entry{Time: e.Now(), Actor: name, Type: what})
 	}
 }
+
+// Decide records the rule and the reason of a decision about obj, which may be nil. text may contain fmt verbs for args.
+func (p *Process) Decide(rule string, obj api.Object, text string, args ...any) {
+	if p.engine.trace == nil {
+		return
+	}
+	if len(args) > 0 {
+		text = fmt.Sprintf(text, args...)
+	}
+	p.Record(trace.Entry{Type: trace.Decision, Rule: rule, Object: p.engine.refTo(obj), Text: text})
+}
+
+// Tracing reports whether decisions are recorded, for callers whose text is expensive to compute.
+func (p *Process) Tracing() bool { return p.engine.trace != nil }
