@@ -10,14 +10,18 @@
 //   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; package ownership: the managers of fields; selectors.go: label and field
 //     selectors;
-//   - webhookpass.go, webhookreview.go, webhookbody.go: writes that webhooks review; webhookmatch.go, webhookcondition.go: which webhooks;
-//     webhookrequest.go: what they are shown; package webhooks: the calls; webhookcontrollers.go: what simulated controllers write;
-//   - policy.go and the files that begin so, package policytypes: admission policies; package expression: expressions in CEL about requests;
+//   - reviewpass.go: writes that policies and webhooks review, in passes; review.go: the order of the reviews; reviewobjects.go, reviewbody.go:
+//     the objects under review; reviewcontrollers.go: what simulated controllers write; scope.go: which writes match;
+//   - webhook.go: the webhooks of a cluster; webhookmatch.go: which are asked; webhookmutate.go, webhookvalidate.go: what their answers mean;
+//     webhookask.go: what they are shown; package webhooks: the calls;
+//   - policy.go: the admission policies of a cluster, and which apply; policymutate.go, policyvalidate.go: what they do; package policytypes:
+//     what is wrong in them; package expression: expressions in CEL about requests; podsecurity.go, certificateadmission.go: admission of pods and of
+//     certificates;
 //   - package kinds: the defaults and the validation of kinds that matter only to clients;
 //   - package definition: CustomResourceDefinitions and their schemas; package snapshotdefinitions: those that a cluster has from the start;
 //     the files that begin with custom and conversion: how requests use them;
 //   - watch.go, stream.go: watches; table.go, package columns: Tables and PartialObjectMetadata; package objectjson: objects in JSON;
-//   - package auth: who a client is, and what it may do, from the roles that package rbac reads; reviews.go, tokenrequest.go: requests about that;
+//   - package auth: who a client is, and what it may do, from the roles that package rbac reads; accessreviews.go, tokenrequest.go: requests about that;
 //   - flowmatch.go and the files that begin with flow: flow control;
 //   - discovery.go, package discovery: the groups, the resources, the health; openapi.go, package openapi: their schemas, made from Go types;
 //   - package clock: how virtual time passes; clients.go: what was asked to go wrong with clients;

@@ -112,7 +112,7 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 		return s.bind(r, opts)
 	}
 	if r.resource.Review {
-		return s.review(r, opts)
+		return s.answerReview(r, opts)
 	}
 	obj, err := s.object(r, opts.FieldValidation)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
 	celgo "github.com/google/cel-go/cel"
@@ -161,13 +160,6 @@ func (q *reviews) act(i *invocation, decisions []denial) []denial {
 		}
 	}
 	return denied
-}
-
-// warn adds a warning for the client. A client gets each warning once.
-func (q *reviews) warn(text string) {
-	if !slices.Contains(q.request.warnings, text) {
-		q.request.warnings = append(q.request.warnings, text)
-	}
 }
 
 // validationMessage returns the message of a validation that failed (API-420): what messageExpression says, unless it is empty, too long or has

@@ -12,8 +12,12 @@ import (
 
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/apiserver/webhooks"
-	"github.com/volsim/volsim/internal/core/store"
 )
+
+// A request that webhooks review runs in passes. A pass carries the request out without storing anything, up to the first answer that is missing.
+// Then the server calls the webhook without its lock, and the next pass finds the answer. When a pass finds all answers, the request is carried
+// out. An answer holds for exactly what the webhook was shown. So a request that another write has overtaken is reviewed again, as on a real
+// server, which repeats an update whose object has changed meanwhile.
 
 // requestTimeout is how long, in real time, a write may take with all its webhooks.
 const requestTimeout = 34 * time.Second
@@ -145,5 +149,3 @@ func (r *request) describe(options any, dryRun []string) {
 		r.options, r.reviews.dryRun = options, len(dryRun) > 0
 	}
 }
-
-var _ store.Reviewer = (*reviews)(nil)

@@ -10,8 +10,8 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/objectjson"
 )
 
-// review answers a review.
-func (s *Server) review(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
+// answerReview answers a review of who a client is, or of what it may do.
+func (s *Server) answerReview(r *request, opts metav1.CreateOptions) ([]byte, int, error) {
 	obj, warnings, err := s.codec.decode(body{r.body, r.contentType, opts.FieldValidation}, r.resource.GVK())
 	if err != nil {
 		return nil, 0, err

@@ -1,10 +1,8 @@
 package apiserver
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"reflect"
 	"regexp"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -18,6 +16,14 @@ import (
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/apiserver/webhooks"
 )
+
+// webhookCall is a call of a webhook. Its key has the webhook and what the webhook is shown.
+type webhookCall struct {
+	key     string
+	webhook *webhook
+	review  *admissionv1.AdmissionReview
+	answer  *webhooks.Answer
+}
 
 // ask returns the answer of a webhook. If there is none yet, the webhook is called after this pass.
 func (q *reviews) ask(h *webhook, a *attributes, version *resources.Resource, obj, old []byte, again bool) (*webhooks.Answer, error) {
@@ -49,12 +55,6 @@ func (q *reviews) ask(h *webhook, a *attributes, version *resources.Resource, ob
 	return nil, errUnanswered
 }
 
-// times are in what a webhook is shown. They pass until it has answered, and make no difference.
-var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
-
-// markedVersion is the resourceVersion of an object that is marked before it is removed. It is not known before.
-var markedVersion = regexp.MustCompile(`"resourceVersion":"\d+"`)
-
 // reviewKey returns what an answer belongs to: all that the webhook is shown.
 func reviewKey(h *webhook, review *admissionv1.AdmissionReview, again, last bool) (string, error) {
 	data, err := json.Marshal(review)
@@ -67,6 +67,12 @@ func reviewKey(h *webhook, review *admissionv1.AdmissionReview, again, last bool
 	client, err := json.Marshal(h.ClientConfig)
 	return fmt.Sprint(h.Mutating, h.id, again, last, string(client), string(times.ReplaceAll(data, []byte("0")))), err
 }
+
+// times are in what a webhook is shown. They pass until it has answered, and make no difference.
+var times = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
+
+// markedVersion is the resourceVersion of an object that is marked before it is removed. It is not known before.
+var markedVersion = regexp.MustCompile(`"resourceVersion":"\d+"`)
 
 // review returns what a webhook is shown, without a uid (API-386).
 func (q *reviews) review(a *attributes, version *resources.Resource, obj, old []byte) (*admissionv1.AdmissionReview, error) {
@@ -127,13 +133,4 @@ func (q *reviews) optionsFor(a *attributes) runtime.RawExtension {
 	delete(fields, "force") // API-386: of an apply, which counts as an update or a create
 	data, _ = json.Marshal(fields)
 	return runtime.RawExtension{Raw: data}
-}
-
-// sameJSON reports whether two documents are the same.
-func sameJSON(a, b []byte) bool {
-	if bytes.Equal(a, b) {
-		return true
-	}
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
