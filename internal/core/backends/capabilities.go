@@ -9,80 +9,19 @@ import (
 	"github.com/volsim/volsim/storage"
 )
 
-var ops = []storage.Op{storage.Create, storage.Delete, storage.Recycle, storage.Attach, storage.Detach, storage.Stage, storage.Unstage,
-	storage.Publish, storage.Unpublish, storage.Expand, storage.NodeExpand, storage.Modify, storage.GetCapacity,
-	storage.CreateSnapshot, storage.DeleteSnapshot, storage.GetSnapshot,
-	storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot,
-	storage.NodeCondition, storage.GetCondition, storage.ListConditions}
-
-// Ops lists every operation, in the order of a volume's life.
-func Ops() []storage.Op { return slices.Clone(ops) }
-
-// IsOp reports whether op is one of the operations.
-func IsOp(op storage.Op) bool { return slices.Contains(ops, op) }
-
-// Can reports whether the backend can do op: it has the method, and its Capabilities do not exclude it.
-func Can(b storage.Backend, op storage.Op) bool {
-	return implements(b, op) && !slices.Contains(capabilities(b).Without, op)
-}
-
-// interfaces are the names of the interfaces that operations need.
-var interfaces = map[storage.Op]string{
-	storage.Create: "storage.Provisioner", storage.Delete: "storage.Provisioner", storage.Recycle: "backends.Recycler",
-	storage.Attach: "storage.Attacher", storage.Detach: "storage.Attacher", storage.Stage: "storage.Stager", storage.Unstage: "storage.Stager",
-	storage.Publish: "storage.Publisher", storage.Unpublish: "storage.Publisher", storage.Expand: "storage.Expander",
-	storage.NodeExpand: "storage.NodeExpander", storage.Modify: "storage.Modifier", storage.GetCapacity: "storage.CapacityReporter",
-	storage.CreateSnapshot: "storage.Snapshotter", storage.DeleteSnapshot: "storage.Snapshotter", storage.GetSnapshot: "storage.SnapshotLister",
-	storage.CreateGroupSnapshot: "storage.GroupSnapshotter", storage.DeleteGroupSnapshot: "storage.GroupSnapshotter",
-	storage.GetGroupSnapshot: "storage.GroupSnapshotter", storage.NodeCondition: "storage.ConditionReporter",
-	storage.GetCondition: "storage.ConditionReporter", storage.ListConditions: "storage.ConditionReporter",
-}
-
-func implements(b storage.Backend, op storage.Op) (ok bool) {
-	switch op {
-	case storage.Create, storage.Delete:
-		_, ok = b.(storage.Provisioner)
-	case storage.Recycle:
-		_, ok = b.(Recycler)
-	case storage.Attach, storage.Detach:
-		_, ok = b.(storage.Attacher)
-	case storage.Stage, storage.Unstage:
-		_, ok = b.(storage.Stager)
-	case storage.Publish, storage.Unpublish:
-		_, ok = b.(storage.Publisher)
-	case storage.Expand:
-		_, ok = b.(storage.Expander)
-	case storage.NodeExpand:
-		_, ok = b.(storage.NodeExpander)
-	case storage.Modify:
-		_, ok = b.(storage.Modifier)
-	case storage.GetCapacity:
-		_, ok = b.(storage.CapacityReporter)
-	case storage.CreateSnapshot, storage.DeleteSnapshot:
-		_, ok = b.(storage.Snapshotter)
-	case storage.GetSnapshot:
-		_, ok = b.(storage.SnapshotLister)
-	case storage.CreateGroupSnapshot, storage.DeleteGroupSnapshot, storage.GetGroupSnapshot:
-		_, ok = b.(storage.GroupSnapshotter)
-	case storage.NodeCondition, storage.GetCondition, storage.ListConditions:
-		_, ok = b.(storage.ConditionReporter)
-	}
-	return ok
-}
-
 // checkCapabilities returns an error for capabilities that no backend has, and for a method Capabilities that panics.
 func checkCapabilities(b storage.Backend) error {
 	d, ok := b.(storage.Describer)
 	if !ok {
 		return nil
 	}
-	var c storage.Capabilities
-	if err := Safely(b.Name(), "Capabilities", func() error { c = d.Capabilities(); return nil }); err != nil {
+	c, err := ask(b, "Capabilities", d.Capabilities)
+	if err != nil {
 		return err
 	}
 	for _, op := range c.Without {
 		if !IsOp(op) {
-			return fmt.Errorf("its Capabilities.Without has %q; want one of %v", op, ops)
+			return fmt.Errorf("its Capabilities.Without has %q; want one of %v", op, Ops())
 		}
 	}
 	if slices.Contains(c.TopologyKeys, "") {
@@ -97,9 +36,7 @@ func capabilities(b storage.Backend) (c storage.Capabilities) {
 	if !ok {
 		return c
 	}
-	if err := Safely(b.Name(), "Capabilities", func() error { c = d.Capabilities(); return nil }); err != nil {
-		return storage.Capabilities{}
-	}
+	c, _ = ask(b, "Capabilities", d.Capabilities)
 	return c
 }
 
@@ -109,9 +46,7 @@ func inTreeCapabilities(b storage.Backend) (c InTreeCapabilities) {
 	if !ok {
 		return c
 	}
-	if err := Safely(b.Name(), "Capabilities", func() error { c = d.InTreeCapabilities(); return nil }); err != nil {
-		return InTreeCapabilities{}
-	}
+	c, _ = ask(b, "InTreeCapabilities", d.InTreeCapabilities)
 	return c
 }
 
@@ -166,11 +101,8 @@ func SupportsBlock(b storage.Backend) bool {
 	if !ok {
 		return true
 	}
-	supports := true
-	if err := Safely(b.Name(), "SupportsBlock", func() error { supports = s.SupportsBlock(); return nil }); err != nil {
-		return true
-	}
-	return supports
+	supports, err := ask(b, "SupportsBlock", s.SupportsBlock)
+	return supports || err != nil
 }
 
 // Delay returns how long the call takes: the delay of a [Delayer], else zero. It is zero also for a negative delay, and if Delay panics.
@@ -179,10 +111,7 @@ func Delay(b storage.Backend, op storage.Op, id string) time.Duration {
 	if !ok {
 		return 0
 	}
-	var delay time.Duration
-	if err := Safely(b.Name(), op, func() error { delay = d.Delay(op, id); return nil }); err != nil {
-		return 0
-	}
+	delay, _ := ask(b, op, func() time.Duration { return d.Delay(op, id) })
 	return max(delay, 0)
 }
 
@@ -201,10 +130,8 @@ func AttachLimit(b storage.Backend, node string) (limit int32, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	if err := Safely(b.Name(), "AttachLimit", func() error { limit = l.AttachLimit(node); return nil }); err != nil {
-		return 0, false
-	}
-	return limit, limit >= 0
+	limit, err := ask(b, "AttachLimit", func() int32 { return l.AttachLimit(node) })
+	return limit, limit >= 0 && err == nil
 }
 
 // attachLimitNotifier reports changes of its limits. NotifyAttachLimit calls fn after each change. It returns false if it cannot report

@@ -41,4 +41,10 @@ func Safely(backend string, op storage.Op, call func() error) (err error) {
 	return call()
 }
 
+// ask calls a method that returns a value, of a backend. The value is zero if the method panics.
+func ask[T any](b storage.Backend, method storage.Op, call func() T) (value T, err error) {
+	err = Safely(b.Name(), method, func() error { value = call(); return nil })
+	return value, err
+}
+
 const guardName = "github.com/volsim/volsim/internal/core/backends.Safely"

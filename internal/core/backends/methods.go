@@ -17,10 +17,11 @@ func checkMethods(b storage.Backend) error {
 	if _, ok := checkedMethods.Load(of); ok {
 		return nil
 	}
-	for _, op := range ops {
-		if _, found := of.MethodByName(string(op)); found && !implements(b, op) {
+	for i := range operations {
+		o := &operations[i]
+		if _, found := of.MethodByName(string(o.op)); found && !o.implements(b) {
 			return fmt.Errorf("it has a method %s but does not implement %s; implement all its methods, and list what it cannot do in "+
-				"Capabilities.Without", op, interfaces[op])
+				"Capabilities.Without", o.op, o.needs)
 		}
 	}
 	checkedMethods.Store(of, true)
