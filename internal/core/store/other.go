@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
+	"github.com/volsim/volsim/internal/core/services"
 )
 
 // others are the kinds without typed tables. A table for one exists as soon as it is written to.
@@ -202,23 +203,23 @@ func (s *Store) emptyTable(kind api.Kind) (anyTable, error) {
 // newOther returns a table that is not one of the store's yet.
 func newOther(s *Store, kind *objkinds.Kind) *table[*plain.Object] {
 	rules := otherStrategy(kind)
-	if api.Kind(kind.Name()) == ServiceKind {
-		rules = serviceStrategy(s, rules)
-	}
-	if api.Kind(kind.Name()) == definitionKind && !s.asGiven {
-		rules = definitionStrategy(s, rules)
+	var admitted admission[*plain.Object]
+	switch api.Kind(kind.Name()) {
+	case services.Kind:
+		stored := services.Stored(func() []api.Object { return s.List(services.Kind) })
+		rules = stored.Strategy(rules)
+		admitted.allocate = func(s *Store, obj, old *plain.Object) error { return stored.Admit(obj, old, s.dry) }
+	case definitionKind:
+		if !s.asGiven {
+			rules = definitionStrategy(s, rules)
+		}
+	case PriorityClassKind:
+		admitted = priorityAdmission
 	}
 	if further, ok := s.others.rules[api.Kind(kind.Name())]; ok {
 		rules = further.add(rules)
 	}
 	t := &table[*plain.Object]{store: s, resource: otherResource(kind)}
-	var admitted admission[*plain.Object]
-	switch api.Kind(kind.Name()) {
-	case PriorityClassKind:
-		admitted = priorityAdmission
-	case ServiceKind:
-		admitted.allocate = (*Store).admitAllocated
-	}
 	t.setRules(&rules, admitted)
 	t.history.limit = max(s.others.history, 0)
 	return t

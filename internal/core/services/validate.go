@@ -1,4 +1,4 @@
-package store
+package services
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ const (
 	longestSticky    = 86400
 )
 
-// validateService validates a Service; old is nil for a new one.
-func (s *Store) validateService(obj, old *plain.Object) field.ErrorList {
+// validate validates a Service; old is nil for a new one.
+func validate(obj, old *plain.Object) field.ErrorList {
 	svc, err := plain.As[*corev1.Service](obj)
 	if err != nil {
 		return field.ErrorList{field.Invalid(field.NewPath("spec"), obj.Content()["spec"], err.Error())}
@@ -31,9 +31,9 @@ func (s *Store) validateService(obj, old *plain.Object) field.ErrorList {
 	var errs field.ErrorList
 	before := serviceOf(old)
 	if before != nil {
-		errs = validateServiceChange(svc, before)
+		errs = validateChange(svc, before)
 	}
-	return append(errs, validateServiceSpec(svc, before)...)
+	return append(errs, validateSpec(svc, before)...)
 }
 
 // serviceOf returns an object as a Service, or nil if there is none, or one that was stored as it is.
@@ -126,8 +126,8 @@ func validateFamilies(svc *corev1.Service, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateServiceChange forbids changes of the address of a Service that stays within the cluster, and of other fields (API-311, API-351).
-func validateServiceChange(svc, old *corev1.Service) field.ErrorList {
+// validateChange forbids changes of the address of a Service that stays within the cluster, and of other fields (API-311, API-351).
+func validateChange(svc, old *corev1.Service) field.ErrorList {
 	spec, before, path := &svc.Spec, &old.Spec, field.NewPath("spec")
 	var errs field.ErrorList
 	const once = "may not change once set"
@@ -162,8 +162,8 @@ func validateBalancerClass(spec *corev1.ServiceSpec, path *field.Path) field.Err
 	return strategy.LabelKey(*spec.LoadBalancerClass, path, "loadBalancerClass")
 }
 
-// validateServiceSpec validates the fields of a Service (API-350).
-func validateServiceSpec(svc, old *corev1.Service) field.ErrorList {
+// validateSpec validates the fields of a Service (API-350).
+func validateSpec(svc, old *corev1.Service) field.ErrorList {
 	spec, path := &svc.Spec, field.NewPath("spec")
 	var errs field.ErrorList
 	const hints, mode = "service.kubernetes.io/topology-aware-hints", corev1.AnnotationTopologyMode

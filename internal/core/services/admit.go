@@ -1,4 +1,4 @@
-package store
+package services
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
-// admitAllocated refuses a Service whose addresses or node ports cannot be allocated (API-350). The server finds that out before it validates
+// Admit refuses a Service whose addresses or node ports cannot be allocated (API-350). The server finds that out before it validates
 // the Service, so such an error comes alone.
-func (s *Store) admitAllocated(obj, old *plain.Object) error {
+func (all Stored) Admit(obj, old *plain.Object, dryRun bool) error {
 	svc, before := serviceOf(obj), serviceOf(old)
 	if svc == nil {
 		return nil // validation says why
@@ -31,8 +31,8 @@ func (s *Store) admitAllocated(obj, old *plain.Object) error {
 	if before != nil {
 		had = before.Spec
 	}
-	ips, ports := map[string]bool{}, portAllocation{used: map[int32]bool{}, dry: s.dry}
-	s.otherServices(api.KeyOf(svc), func(other *corev1.Service) {
+	ips, ports := map[string]bool{}, portAllocation{used: map[int32]bool{}, dry: dryRun}
+	all.others(api.KeyOf(svc), func(other *corev1.Service) {
 		ips[other.Spec.ClusterIP] = other.Spec.ClusterIP != noClusterIP
 		for _, port := range append(nodePortsOf(&other.Spec), other.Spec.HealthCheckNodePort) {
 			ports.used[port] = true

@@ -1,4 +1,4 @@
-package store
+package services
 
 import (
 	"net"
@@ -14,8 +14,8 @@ import (
 	"github.com/volsim/volsim/internal/core/strategy"
 )
 
-// validateServiceStatus validates the addresses of a load balancer (API-552).
-func validateServiceStatus(obj, old *plain.Object) field.ErrorList {
+// validateStatus validates the addresses of a load balancer (API-552).
+func validateStatus(obj, old *plain.Object) field.ErrorList {
 	svc, before := &corev1.Service{}, &corev1.Service{}
 	if plain.Write(obj, svc) != nil || plain.Write(old, before) != nil {
 		return nil // the body was decoded before
