@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
@@ -208,7 +209,7 @@ func (c *Cluster) load(obj api.Object) error {
 // manifest changes nothing. If the server rejects an object, those before it stay. Objects of kinds that are not simulated are stored; see
 // StoredOnly.
 func (c *Cluster) Apply(manifest []byte) error {
-	objs, err := store.ReadManifests(manifest)
+	objs, err := manifests.Read(manifest)
 	if err != nil {
 		return fmt.Errorf("apply: %w", err)
 	}

@@ -6,8 +6,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/objects"
 )
+
+// reportMultiAttach emits an Event for each pod whose volume is attached to another node (ATT-071).
+func (c *controller) reportMultiAttach(p *engine.Process, at pair, v *desiredVolume, elsewhere []string) {
+	// ATT-071: once while the volume is desired here; pods that come later get no Event.
+	if v.multiAttachReported {
+		return
+	}
+	v.multiAttachReported = true
+	p.Decide("ATT-070", c.subject(v.spec, nil), "do not attach %s to node %s: it is attached to %v and allows one node only", at.volume,
+		at.node, elsewhere)
+	blocking := c.desired.podsOn(at.volume, elsewhere)
+	for _, pod := range v.pods {
+		c.events.Event(p, pod, corev1.EventTypeWarning, reasonFailed, multiAttachText(v.spec, pod.Namespace, blocking))
+	}
+}
 
 // multiAttachText returns the message of the Event for a pod whose volume is attached to another node (ATT-072). blocking are the pods that
 // use it there.

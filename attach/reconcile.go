@@ -223,21 +223,6 @@ func (c *controller) attachOne(p *engine.Process, at pair, v *desiredVolume) {
 	c.retry(key, attachOperation, err)
 }
 
-// reportMultiAttach emits an Event for each pod whose volume is attached to another node (ATT-071).
-func (c *controller) reportMultiAttach(p *engine.Process, at pair, v *desiredVolume, elsewhere []string) {
-	// ATT-071: once while the volume is desired here; pods that come later get no Event.
-	if v.multiAttachReported {
-		return
-	}
-	v.multiAttachReported = true
-	p.Decide("ATT-070", c.subject(v.spec, nil), "do not attach %s to node %s: it is attached to %v and allows one node only", at.volume,
-		at.node, elsewhere)
-	blocking := c.desired.podsOn(at.volume, elsewhere)
-	for _, pod := range v.pods {
-		c.events.Event(p, pod, corev1.EventTypeWarning, reasonFailed, multiAttachText(v.spec, pod.Namespace, blocking))
-	}
-}
-
 // retry arms the reconciler for when an operation that could not start can.
 func (c *controller) retry(key engine.OperationKey, operation string, err error) {
 	switch {

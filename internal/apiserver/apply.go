@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/ownership"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -89,7 +90,7 @@ func (s *Server) applied(r *request, live api.Object, create bool, opts metav1.P
 
 // merged applies the configuration of the request to an object in the Go type and the version of the resource.
 func (s *Server) merged(r *request, current runtime.Object, opts metav1.PatchOptions) (api.Object, error) {
-	if err := store.CheckAliases(r.body, maxExpansion); err != nil {
+	if err := manifests.CheckAliases(r.body, maxExpansion); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: error converting YAML to JSON: %v", err))
 	}
 	configuration := &unstructured.Unstructured{Object: map[string]any{}}

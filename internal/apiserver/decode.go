@@ -22,9 +22,10 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/core/decode"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/yamljson"
 )
 
@@ -102,7 +103,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 	}
 	data := b.data
 	if mediaType == runtime.ContentTypeYAML {
-		if err := store.CheckAliases(data, maxExpansion); err != nil {
+		if err := manifests.CheckAliases(data, maxExpansion); err != nil {
 			return nil, nil, err
 		}
 		altered, err := yamljson.Loose(data)
@@ -120,7 +121,7 @@ func (c *codec) read(b body, mediaType string, gvk schema.GroupVersionKind) (run
 	if err != nil {
 		return readPlain(data, gvk, b.strict())
 	}
-	if err := store.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
+	if err := decode.CheckQuantities(data, reflect.TypeOf(into)); err != nil {
 		return nil, &gvk, err
 	}
 	// The serializer looks for duplicate fields in the text as it was sent.
@@ -148,7 +149,7 @@ func decodeDefinition(b body, gvk schema.GroupVersionKind) (runtime.Object, *sch
 // readOnce decodes JSON of a Go type in one pass. It returns nil for a body that is wrong, of another kind, or suspicious: read finds out why.
 func (c *codec) readOnce(b body, gvk schema.GroupVersionKind) runtime.Object {
 	into, err := resources.Scheme().New(gvk)
-	if err != nil || store.CheckQuantities(b.data, reflect.TypeOf(into)) != nil {
+	if err != nil || decode.CheckQuantities(b.data, reflect.TypeOf(into)) != nil {
 		return nil
 	}
 	var unknown []error

@@ -23,6 +23,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/definition"
 	"github.com/volsim/volsim/internal/apiserver/resources"
+	"github.com/volsim/volsim/internal/core/decode"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -276,7 +277,7 @@ func (p patch) strategic(old api.Object) (api.Object, error) {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(p.request.body, &changes)
 	}
 	if err == nil {
-		err = store.CheckQuantities(p.request.body, reflect.TypeOf(p.sample()))
+		err = decode.CheckQuantities(p.request.body, reflect.TypeOf(p.sample()))
 	}
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())

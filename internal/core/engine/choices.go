@@ -51,11 +51,3 @@ func Replay(record []Choice) func(n int) int {
 		return record[at-1].Picked % n
 	}
 }
-
-// Pick chooses an index below n. With seed 0 it is 0.
-func (e *Engine) Pick(n int) int {
-	if e.choices == nil {
-		return 0
-	}
-	return e.choices.pick(n)
-}

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/volsim/volsim/internal/core/decode"
 	"github.com/volsim/volsim/internal/core/similar"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // Problem is a field that does not fit the Go type of its kind.
@@ -194,7 +194,7 @@ func (w *walker) decodesItself(node *yaml.Node, t reflect.Type, path string) boo
 	switch t {
 	case reflect.TypeFor[resource.Quantity]():
 		if w.is(node, yaml.ScalarNode, "a quantity such as 10Gi", path) {
-			if err := store.CheckExponent(node.Value); err != nil {
+			if err := decode.CheckExponent(node.Value); err != nil {
 				w.problem(node, path, "%v", err)
 			} else if _, err := resource.ParseQuantity(node.Value); err != nil {
 				w.problem(node, path, "invalid quantity %q: want a number with a unit such as 10Gi or 500m%s", node.Value, quantityHint(node.Value))

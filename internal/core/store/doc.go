@@ -10,7 +10,7 @@
 // rules with [Store.UseKindRules].
 //
 // Each kind has a [Table] with Create, Update, UpdateStatus, Patch (JSON merge patch), Delete, Get, List and Watch. [Store.Bind] is the
-// binding subresource of pods. [ReadManifests] reads manifests. Defaults, admission (default class, protection finalizers, resizing,
+// binding subresource of pods. Defaults, admission (default class, protection finalizers, resizing,
 // topology labels), validation, finalizers, grace periods, conflicts and the texts of errors are those of v1.36.3 with default feature
 // gates, or those of Config.Gates.
 //
@@ -28,10 +28,10 @@
 //   - create.go, update.go, patch.go, delete.go, binding.go: the steps of each write;
 //   - conflict.go: resourceVersions and preconditions; finalizers.go: what keeps a deleted object; admission.go; errors.go;
 //   - package strategy: what differs between kinds: defaults, resets and validation of spec and status;
-//   - the file of a kind, such as namespace.go or service.go: rules of kinds that need the rest of the cluster;
+//   - the file of a kind, such as namespace.go, and package services: rules of kinds that need the rest of the cluster;
 //   - metadata_validate.go: metadata;
 //   - table.go, index.go, watch.go, history.go: storage, lookups and watches;
-//   - manifest.go, document.go, decode.go: YAML and JSON.
+//   - package manifests reads objects from YAML and JSON; package decode decodes them.
 //
 // Rules: API-001 to API-262 and API-300 to API-377 of docs/rules/api.md, except those in docs/rules/left-out.md and those about requests, which
 // package apiserver has. The garbage collector, API-270 to API-276, is in internal/controllers/garbagecollector.

@@ -1,9 +1,7 @@
 package store_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -13,63 +11,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/store"
 )
-
-// FuzzManifests: any bytes give an error or objects, and a store accepts or rejects each object.
-func FuzzManifests(f *testing.F) {
-	for _, seed := range []string{"", classYAML, claimJSON, "---\n" + classYAML + "--- # x\n" + claimJSON, "a: &a [*a]", "{",
-		"%YAML 1.1\n---\n~",
-		`{"kind":"List","items":[{"apiVersion":"v1","kind":"Node","metadata":{"name":"n","generateName":"n-"}}]}`, "? {a: b}\n: c", "<<: {a: b}",
-		"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: b}], volumes: [{name: v, ephemeral: {}}]}\n",
-		"apiVersion: v1\nkind: PersistentVolume\nmetadata: {generateName: p}\nspec: {capacity: {storage: 1e99}, hostPath: {path: /}}\n",
-		"apiVersion: v1\nkind: Event\nmetadata: {name: e}\n", "!!binary x", "\xef\xbb\xbfa", "\x00", "- 1\n...\n- 2\n",
-		"apiVersion: 0/\nkind: A", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {a: b}\n",
-		"apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n",
-		"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: as.g.io}\n" +
-			"spec: {group: g.io, scope: Namespaced, names: {kind: A, plural: as}, versions: [{name: v1, served: true, storage: true, " +
-			"schema: {openAPIV3Schema: {type: object}}}]}\n",
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		found := store.ScanManifests(data)
-		objs, err := store.ReadManifests(data)
-		lines := bytes.Count(data, []byte("\n")) + 1
-		bad := false
-		for _, m := range found {
-			if m.Line < 1 || m.Line > lines {
-				t.Fatalf("line %d of %d", m.Line, lines)
-			}
-			if (m.Err == nil) == (m.Object == nil) {
-				t.Fatalf("object %v and error %v", m.Object, m.Err)
-			}
-			bad = bad || m.Err != nil
-		}
-		if bad != (err != nil) || !bad && len(objs) != len(found) {
-			t.Fatalf("ReadManifests: %d objects, %v; ScanManifests: %d", len(objs), err, len(found))
-		}
-		s := store.New(store.Config{})
-		for _, obj := range objs {
-			before := s.Version()
-			stored, err := s.Create(obj)
-			if err != nil {
-				_, answered := err.(apierrors.APIStatus)
-				if !answered && !errors.Is(err, api.ErrUnknownKind) || s.Version() != before {
-					t.Fatalf("create: %T %v, version %d after %d", err, err, s.Version(), before)
-				}
-				_, _ = s.Load(obj)
-				continue
-			}
-			if _, err := s.Update(stored); err != nil {
-				t.Fatalf("what was taken is refused when it comes again: %v", err)
-			}
-			if s.Version() != before+1 {
-				t.Fatalf("API-014: the same again is a write: %v", stored)
-			}
-		}
-	})
-}
 
 // FuzzMergePatch: any bytes as a patch give an error, or the object of RFC 7386, which then is validated.
 func FuzzMergePatch(f *testing.F) {
@@ -126,7 +70,7 @@ func FuzzMergePatch(f *testing.F) {
 // checkMerged compares the labels, and the spec or the status, with what a plain reading of the RFC makes of them.
 func checkMerged(t *testing.T, before string, patch []byte, after string, sub api.Subresource) {
 	t.Helper()
-	want, got := mergeRFC(decode(t, before), decode(t, string(patch))), decode(t, after)
+	want, got := mergeRFC(decoded(t, before), decoded(t, string(patch))), decoded(t, after)
 	// Labels are strings and nothing else, and no rule but the RFC changes them.
 	if w, g := part(want, "metadata", "labels"), part(got, "metadata", "labels"); !reflect.DeepEqual(w, g) {
 		t.Fatalf("labels: %v, want %v", g, w)
@@ -173,7 +117,7 @@ func part(doc any, path ...string) any {
 	return doc
 }
 
-func decode(t *testing.T, text string) (doc any) {
+func decoded(t *testing.T, text string) (doc any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		t.Fatal(err)
@@ -202,7 +146,7 @@ func FuzzQuantityThroughStore(f *testing.F) {
 		if err != nil {
 			return
 		}
-		objs, err := store.ReadManifests([]byte(`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv"},"spec":{` +
+		objs, err := manifests.Read([]byte(`{"apiVersion":"v1","kind":"PersistentVolume","metadata":{"name":"pv"},"spec":{` +
 			`"accessModes":["ReadWriteOnce"],"hostPath":{"path":"/tmp/pv"},"capacity":{"storage":` + string(size) + `}}}`))
 		if err != nil {
 			return

@@ -12,6 +12,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/decode"
 	"github.com/volsim/volsim/internal/core/plain"
 )
 
@@ -171,15 +172,15 @@ func (m merger) entries(target reflect.Value, patch map[string]any) bool {
 // decode decodes a value that replaces that of the field.
 func (m merger) decode(target reflect.Value, value any) bool {
 	data, err := json.Marshal(value)
-	if err != nil || mayHideExponent(data) && walkQuantities(value, target.Type()) != nil {
+	if err != nil || decode.CheckValue(value, data, target.Type()) != nil {
 		return false
 	}
 	fresh := reflect.New(target.Type())
-	decode := kjson.UnmarshalCaseSensitivePreserveInts
+	read := kjson.UnmarshalCaseSensitivePreserveInts
 	if m.known {
-		decode = strictly
+		read = strictly
 	}
-	if err := decode(data, fresh.Interface()); err != nil {
+	if err := read(data, fresh.Interface()); err != nil {
 		return false
 	}
 	target.Set(fresh.Elem())

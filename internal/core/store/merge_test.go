@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/volsim/volsim/internal/core/decode"
 )
 
 // TestMergeTyped: merging into fields gives what merging documents gives, or nothing.
@@ -56,12 +58,12 @@ func TestMergeTyped(t *testing.T) {
 		{"a number too large", `{"spec":{"iscsi":{"lun":99999999999}}}`, false},
 	} {
 		t.Run("API-016 "+test.name, func(t *testing.T) {
-			change, err := decodeObject([]byte(test.patch))
+			change, err := decode.Object([]byte(test.patch))
 			require.NoError(t, err)
 			typed, ok := own(s.Volumes).mergeTyped(volume, change)
 			assert.Equal(t, test.typed, ok)
 			assert.Equal(t, before, volume, "what was there is left alone")
-			change, err = decodeObject([]byte(test.patch))
+			change, err = decode.Object([]byte(test.patch))
 			require.NoError(t, err)
 			merged, err := own(s.Volumes).mergeDocuments(volume, change)
 			if !ok {

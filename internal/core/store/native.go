@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"reflect"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -35,14 +35,14 @@ func (s *Store) convert(obj api.Object) (anyTable, api.Object, error) {
 	}
 	// API-301: an object needs a kind and a version that the server knows.
 	if known == nil || !known.Serves(gvk.Version) {
-		return nil, nil, errNoMatch(gvk)
+		return nil, nil, objects.NoMatch(gvk)
 	}
 	t, err := s.tableToWrite(kind)
 	if err != nil {
 		return nil, nil, err
 	}
 	if HasTypedTable(kind) {
-		native := newObject(kind)
+		native := objects.New(kind)
 		if err := plain.Write(obj, native); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", kind, err)
 		}
@@ -65,25 +65,3 @@ func (s *Store) unknown(kind api.Kind) schema.GroupVersionKind {
 	name, group := objkinds.Split(string(kind))
 	return schema.GroupVersionKind{Group: group, Kind: name}
 }
-
-// noMatch is the error for an object of a kind that the server does not know (API-301). Its text is that of kubectl.
-type noMatch struct{ meta.NoKindMatchError }
-
-func errNoMatch(gvk schema.GroupVersionKind) error {
-	err := &noMatch{meta.NoKindMatchError{GroupKind: gvk.GroupKind()}}
-	if gvk.Version != "" {
-		err.SearchedVersions = []string{gvk.Version}
-	}
-	return err
-}
-
-func (e *noMatch) Error() string {
-	text := e.NoKindMatchError.Error()
-	if objkinds.IsGroup(e.GroupKind.Group) {
-		return text
-	}
-	return text + "; ensure CRDs are installed first"
-}
-
-// Is makes the error an api.ErrUnknownKind.
-func (e *noMatch) Is(target error) bool { return target == api.ErrUnknownKind }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/services"
@@ -113,7 +114,7 @@ func (s *Store) Other(kind api.Kind) (Table[*plain.Object], error) {
 	}
 	known := s.Describe(kind)
 	if known == nil {
-		return nil, errNoMatch(s.unknown(kind))
+		return nil, objects.NoMatch(s.unknown(kind))
 	}
 	if t, ok := s.others.tables[kind]; ok {
 		return t, nil
@@ -181,7 +182,7 @@ func (s *Store) tableToWatch(kind api.Kind) (anyTable, error) {
 	}
 	known := s.Describe(kind)
 	if known == nil {
-		return nil, errNoMatch(s.unknown(kind))
+		return nil, objects.NoMatch(s.unknown(kind))
 	}
 	if s.others.watched == nil {
 		s.others.watched = map[api.Kind]Table[*plain.Object]{}
@@ -195,7 +196,7 @@ func (s *Store) tableToWatch(kind api.Kind) (anyTable, error) {
 func (s *Store) emptyTable(kind api.Kind) (anyTable, error) {
 	known := s.Describe(kind)
 	if known == nil {
-		return nil, errNoMatch(s.unknown(kind))
+		return nil, objects.NoMatch(s.unknown(kind))
 	}
 	return newOther(s, known), nil
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -22,7 +23,7 @@ import (
 // object reads a manifest.
 func object(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
-	objs, err := store.ReadManifests([]byte(manifest))
+	objs, err := manifests.Read([]byte(manifest))
 	require.NoError(t, err)
 	require.Len(t, objs, 1)
 	return objs[0].(*unstructured.Unstructured)

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/decode"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -74,7 +75,7 @@ func (t *table[T]) replacePatched(c *cell[T], obj T, sub api.Subresource) (T, er
 // merge returns a new object: the old one with the patch applied.
 func (t *table[T]) merge(old T, patch []byte) (T, error) {
 	var none T
-	change, err := decodeObject(patch)
+	change, err := decode.Object(patch)
 	if err != nil {
 		return none, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
@@ -106,7 +107,7 @@ func (t *table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
 	if err != nil {
 		return none, serverError(err.Error())
 	}
-	doc, err := decodeObject(data)
+	doc, err := decode.Object(data)
 	if err != nil {
 		return none, serverError(err.Error())
 	}
@@ -123,7 +124,7 @@ func (t *table[T]) mergeDocuments(old T, change map[string]any) (T, error) {
 	if doc["apiVersion"] != gvk.GroupVersion().String() || doc["kind"] != gvk.Kind {
 		return none, errPatched(merged, fmt.Errorf("unable to decode it as %s %s", gvk.GroupVersion(), gvk.Kind))
 	}
-	obj, err := decodeTyped[T](merged)
+	obj, err := decode.Typed[T](merged)
 	if err != nil {
 		return none, errPatched(merged, err)
 	}

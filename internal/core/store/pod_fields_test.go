@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // TestPodFields: what is wrong with the fields of a container or a pod that say how it runs. The texts are those of kube-apiserver, as is compared by
@@ -103,7 +103,7 @@ func TestPodFields(t *testing.T) {
 		if tt.pod != "" {
 			pod = ", " + tt.pod
 		}
-		objs, err := store.ReadManifests([]byte("{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}, spec: {containers: [" + container + "]" + pod + "}}"))
+		objs, err := manifests.Read([]byte("{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}, spec: {containers: [" + container + "]" + pod + "}}"))
 		require.NoError(t, err, tt.rule)
 		_, err = w.Create(objs[0])
 		require.ErrorContains(t, err, tt.want, tt.rule)
@@ -136,7 +136,7 @@ func TestPodFieldsStored(t *testing.T) {
 // manifest reads a manifest of one object.
 func manifest(t *testing.T, text string) api.Object {
 	t.Helper()
-	objs, err := store.ReadManifests([]byte(text))
+	objs, err := manifests.Read([]byte(text))
 	require.NoError(t, err)
 	require.Len(t, objs, 1)
 	return objs[0]

@@ -15,6 +15,7 @@ import (
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/options"
@@ -209,7 +210,7 @@ func named(ref api.Ref) (api.Object, error) {
 		if known := objkinds.Get(string(ref.Kind)); known != nil {
 			gvk = known.GroupVersionKind()
 		}
-		objs, err := store.ReadManifests(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", gvk.GroupVersion(), gvk.Kind))
+		objs, err := manifests.Read(fmt.Appendf(nil, "apiVersion: %s\nkind: %s\nmetadata: {name: x}\n", gvk.GroupVersion(), gvk.Kind))
 		if err != nil {
 			return nil, err
 		}

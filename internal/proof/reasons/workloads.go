@@ -10,14 +10,14 @@ import (
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/core/store"
 )
 
 // manifest reads a workload named db whose uid is that of owned pods. It panics if the table is wrong.
 func manifest(kind, version, fields string) *plain.Object {
 	text := fmt.Sprintf("{apiVersion: %s, kind: %s, metadata: {name: db, namespace: default, uid: w1}, %s}", version, kind, fields)
-	all, err := store.ReadManifests([]byte(text))
+	all, err := manifests.Read([]byte(text))
 	if err != nil {
 		panic(fmt.Sprintf("reasons: %s: %v", text, err))
 	}

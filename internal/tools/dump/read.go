@@ -17,6 +17,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/fieldpos"
 	"github.com/volsim/volsim/internal/core/jsonscan"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
 )
@@ -73,7 +74,7 @@ type source struct {
 // place is a document of a file.
 type place struct {
 	file string
-	doc  store.Document
+	doc  manifests.Document
 }
 
 // sourceOf returns where the object of that name was read. It visits all objects.
@@ -136,7 +137,7 @@ func (r *reader) files(files []File) error {
 		}
 		r.dump.Logs += logs
 		r.dump.Whole = r.dump.Whole || file.Whole
-		for _, doc := range store.Documents(withoutPaste(text)) {
+		for _, doc := range manifests.Documents(withoutPaste(text)) {
 			r.place = &place{file.Name, doc}
 			data, err := doc.JSON(maxSize)
 			if len(data) > 0 && data[0] == '[' && !file.Found {
@@ -312,7 +313,7 @@ func (r *reader) object(apiVersion, kind string, data []byte) error {
 		r.dump.Ignored[apiVersion+" "+kind]++
 		return nil
 	}
-	obj, unknown, err := store.DecodeLenient(name, data)
+	obj, unknown, err := manifests.DecodeLenient(name, data)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", name, title(data), err)
 	}

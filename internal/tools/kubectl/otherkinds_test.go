@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
 
@@ -134,7 +134,7 @@ NAME NODE DRIVER POOL AGE
 s n1 example.com p <unknown>`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			objs, err := store.ReadManifests([]byte(strings.ReplaceAll(tt.manifest, "\t", " ")))
+			objs, err := manifests.Read([]byte(strings.ReplaceAll(tt.manifest, "\t", " ")))
 			require.NoError(t, err)
 			var out strings.Builder
 			now := time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)

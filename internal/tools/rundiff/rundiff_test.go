@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/tools/dump"
 	"github.com/volsim/volsim/internal/tools/rundiff"
 	"github.com/volsim/volsim/internal/tools/script"
@@ -235,7 +235,7 @@ func TestFields(t *testing.T) {
 			other := strings.NewReplacer("uid: a", "uid: b", `"1"`, `"7"`, "generation: 1", "generation: 2").Replace(node)
 			var runs [2]rundiff.Run
 			for i, manifest := range []string{node + tt.a, other + tt.b} {
-				objs, err := store.ReadManifests([]byte(manifest))
+				objs, err := manifests.Read([]byte(manifest))
 				require.NoError(t, err)
 				runs[i].Objects = objs
 			}

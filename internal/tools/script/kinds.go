@@ -14,6 +14,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/similar"
@@ -55,7 +56,7 @@ func (s *Script) customKinds() []*objkinds.Kind {
 		if !bytes.Contains(f.Data, []byte("CustomResourceDefinition")) {
 			continue
 		}
-		for _, m := range store.ScanManifests(f.Data) {
+		for _, m := range manifests.Scan(f.Data) {
 			if kind := store.KindOfDefinition(m.Object); kind != nil {
 				kinds = append(kinds, kind)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/intree"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/store"
@@ -171,7 +172,7 @@ func IsManifest(name string, data []byte) bool {
 func (s *Script) StoredOnly() []string {
 	var kinds []string
 	for _, f := range s.archive.Files {
-		for _, m := range store.ScanManifests(f.Data) {
+		for _, m := range manifests.Scan(f.Data) {
 			kind := api.KindOf(m.Object)
 			if m.Err != nil || store.HasTypedTable(kind) {
 				continue
@@ -190,7 +191,7 @@ func (s *Script) StoredOnly() []string {
 func (s *Script) LeftOut() []string {
 	var all []string
 	for _, f := range s.archive.Files {
-		for _, m := range store.ScanManifests(f.Data) {
+		for _, m := range manifests.Scan(f.Data) {
 			if m.Err == nil && s.leavesOut(api.KindOf(m.Object)) {
 				kind, _ := objkinds.Split(string(api.KindOf(m.Object)))
 				all = append(all, fmt.Sprintf("%s %s (%s:%d)", kind, m.Object.GetName(), f.Name, m.Line))

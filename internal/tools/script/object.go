@@ -8,7 +8,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/fieldpos"
-	"github.com/volsim/volsim/internal/core/store"
+	"github.com/volsim/volsim/internal/core/manifests"
 )
 
 func objectCommands() []*command {
@@ -126,7 +126,7 @@ func (s *Script) manifests(files []string, namespace string) ([]locatedObject, e
 		if err != nil {
 			return nil, err
 		}
-		found := store.ScanManifests(f.Data)
+		found := manifests.Scan(f.Data)
 		if len(found) == 0 {
 			return nil, &fileErrorAt{name, 1, errors.New("manifest contains no object")}
 		}

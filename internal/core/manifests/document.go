@@ -1,4 +1,4 @@
-package store
+package manifests
 
 import (
 	"bytes"
@@ -120,16 +120,16 @@ func (d document) trimmed() document {
 }
 
 // read decodes the objects of the document.
-func (d document) read() []Manifest {
+func (d document) read() []Entry {
 	if !utf8.Valid(d.data) {
-		return []Manifest{{Err: d.notUTF8()}}
+		return []Entry{{Err: d.notUTF8()}}
 	}
 	if found, ok := d.readJSON(); ok {
 		return found
 	}
 	data, err := d.toJSON(maxExpansion)
 	if err != nil {
-		return []Manifest{{Err: cmp.Or(d.cutOff(), d.tab(err), d.absolute(err))}}
+		return []Entry{{Err: cmp.Or(d.cutOff(), d.tab(err), d.absolute(err))}}
 	}
 	return decodeManifests(data, 0)
 }
@@ -174,15 +174,15 @@ func invalidAt(data []byte) int {
 }
 
 // readJSON decodes a sequence of JSON values. It returns false if the document is not JSON; it may still be YAML.
-func (d document) readJSON() ([]Manifest, bool) {
+func (d document) readJSON() ([]Entry, bool) {
 	values, ok := d.jsonValues()
 	if !ok {
 		return nil, false
 	}
-	var found []Manifest
+	var found []Entry
 	for _, value := range values {
 		if value.err != nil {
-			found = append(found, Manifest{Err: value.err, Line: value.Line, Doc: value.Data})
+			found = append(found, Entry{Err: value.err, Line: value.Line, Doc: value.Data})
 			continue
 		}
 		for _, m := range decodeManifests(value.Data, 0) {

@@ -1,4 +1,5 @@
-package store
+// Package decode decodes API objects from JSON as kube-apiserver does. It bounds the exponents of quantities first (API-080).
+package decode
 
 import (
 	"bytes"
@@ -11,14 +12,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objects"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/objects"
 )
 
-// decodeTyped decodes an object from JSON as the API server does: names are case-sensitive, unknown fields are dropped.
-func decodeTyped[T api.Object](data []byte) (T, error) {
+// Typed decodes an object from JSON as the API server does: names are case-sensitive, unknown fields are dropped.
+func Typed[T api.Object](data []byte) (T, error) {
 	var none T
 	if err := CheckQuantities(data, reflect.TypeFor[T]()); err != nil {
 		return none, err
@@ -30,8 +32,8 @@ func decodeTyped[T api.Object](data []byte) (T, error) {
 	return obj, nil
 }
 
-// decodeStrict decodes JSON into obj. Unknown and duplicate fields are errors.
-func decodeStrict(data []byte, obj api.Object) error {
+// Strict decodes JSON into obj. Unknown and duplicate fields are errors.
+func Strict(data []byte, obj api.Object) error {
 	if err := CheckQuantities(data, reflect.TypeOf(obj)); err != nil {
 		return err
 	}
@@ -42,8 +44,8 @@ func decodeStrict(data []byte, obj api.Object) error {
 	return errors.Join(strict...)
 }
 
-// decodeObject decodes a single JSON object, and keeps numbers as they are written.
-func decodeObject(data []byte) (map[string]any, error) {
+// Object decodes a single JSON object, and keeps numbers as they are written.
+func Object(data []byte) (map[string]any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var doc map[string]any
@@ -97,32 +99,40 @@ func CheckQuantities(data []byte, t reflect.Type) error {
 	if !mayHideExponent(data) {
 		return nil
 	}
-	doc, err := decodeObject(data)
+	doc, err := Object(data)
 	if err != nil {
 		return err
 	}
-	return walkQuantities(doc, t)
+	return walk(doc, t)
 }
 
-// walkQuantities checks the parts of doc that are decoded into quantities of a value of type t.
-func walkQuantities(doc any, t reflect.Type) error {
+// CheckValue is CheckQuantities for JSON that was decoded into value.
+func CheckValue(value any, data []byte, t reflect.Type) error {
+	if !mayHideExponent(data) {
+		return nil
+	}
+	return walk(value, t)
+}
+
+// walk checks the parts of doc that are decoded into quantities of a value of type t.
+func walk(doc any, t reflect.Type) error {
 	if t == reflect.TypeFor[apiresource.Quantity]() {
 		return checkExponent(doc)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return walkQuantities(doc, t.Elem())
+		return walk(doc, t.Elem())
 	case reflect.Slice:
 		items, _ := doc.([]any)
 		for _, item := range items {
-			if err := walkQuantities(item, t.Elem()); err != nil {
+			if err := walk(item, t.Elem()); err != nil {
 				return err
 			}
 		}
 	case reflect.Map:
 		entries, _ := doc.(map[string]any)
 		for _, key := range objects.SortedKeys(entries) {
-			if err := walkQuantities(entries[key], t.Elem()); err != nil {
+			if err := walk(entries[key], t.Elem()); err != nil {
 				return fmt.Errorf("%s: %w", key, err)
 			}
 		}
@@ -139,11 +149,11 @@ func walkFields(doc any, t reflect.Type) error {
 		value, ok := entries[name]
 		switch {
 		case name == "" && t.Field(i).Anonymous:
-			if err := walkQuantities(doc, t.Field(i).Type); err != nil {
+			if err := walk(doc, t.Field(i).Type); err != nil {
 				return err
 			}
 		case ok:
-			if err := walkQuantities(value, t.Field(i).Type); err != nil {
+			if err := walk(value, t.Field(i).Type); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 		}

@@ -1,4 +1,4 @@
-package store_test
+package manifests_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/store"
 )
 
@@ -24,7 +25,7 @@ const claimJSON = `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":
  "spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"5Gi"}}}}`
 
 // refs returns "line kind/key" for each object, or the error.
-func refs(found []store.Manifest) []string {
+func refs(found []manifests.Entry) []string {
 	var all []string
 	for _, m := range found {
 		if m.Err != nil {
@@ -115,24 +116,24 @@ func TestManifests(t *testing.T) {
 			`'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			assert.Equal(t, test.want, refs(store.ScanManifests([]byte(test.data))))
+			assert.Equal(t, test.want, refs(manifests.Scan([]byte(test.data))))
 		})
 	}
 }
 
 func TestReadManifests(t *testing.T) {
-	objs, err := store.ReadManifests([]byte(classYAML + "---\n" + claimJSON))
+	objs, err := manifests.Read([]byte(classYAML + "---\n" + claimJSON))
 	require.NoError(t, err)
 	require.Len(t, objs, 2)
 	c := objs[1].(*corev1.PersistentVolumeClaim)
 	assert.Equal(t, "default", c.Namespace)
 	assert.Equal(t, "5Gi", c.Spec.Resources.Requests.Storage().String())
 
-	_, err = store.ReadManifests([]byte(classYAML + "---\napiVersion: v1\nkind: Vault\n"))
+	_, err = manifests.Read([]byte(classYAML + "---\napiVersion: v1\nkind: Vault\n"))
 	require.ErrorIs(t, err, api.ErrUnknownKind)
 	assert.EqualError(t, err, `line 6: no matches for kind "Vault" in version "v1"`)
 
-	huge, err := store.ReadManifests([]byte(strings.Replace(claimJSON, `"5Gi"`, `1e999`, 1)))
+	huge, err := manifests.Read([]byte(strings.Replace(claimJSON, `"5Gi"`, `1e999`, 1)))
 	require.NoError(t, err, "huge, but a number")
 	_, err = store.New(store.Config{}).Create(huge[0])
 	require.NoError(t, err)
@@ -154,14 +155,14 @@ func TestBombs(t *testing.T) {
 		"objects in JSON":        strings.Repeat(`{"a":`, 100_000),
 		"deep and valid":         strings.Repeat(`{"a":`, 20_000) + "1" + strings.Repeat("}", 20_000),
 	} {
-		_, err := store.ReadManifests([]byte(data))
+		_, err := manifests.Read([]byte(data))
 		require.Error(t, err, name)
 		assert.Less(t, len(err.Error()), 1000, name)
 		assert.False(t, errors.Is(err, api.ErrUnknownKind), name)
 	}
-	_, err := store.ReadManifests([]byte(texts.String()))
+	_, err := manifests.Read([]byte(texts.String()))
 	assert.EqualError(t, err, "line 1: aliases make the document larger than 16 MiB")
-	_, err = store.ReadManifests([]byte(strings.Repeat(`{"kind":"List","items":[`, 10) + strings.Repeat(`]}`, 10)))
+	_, err = manifests.Read([]byte(strings.Repeat(`{"kind":"List","items":[`, 10) + strings.Repeat(`]}`, 10)))
 	assert.ErrorContains(t, err, "lists are nested more than 8 deep")
 }
 
@@ -170,7 +171,7 @@ func TestTextAfterObjects(t *testing.T) {
 	const node = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"%s"}}`
 	one, two := fmt.Sprintf(node, "n1"), fmt.Sprintf(node, "n2")
 	for _, text := range []string{one + two, one + "\n\n" + two, one + " # first\n# second\n" + two + "\n#\n"} {
-		objs, err := store.ReadManifests([]byte(text))
+		objs, err := manifests.Read([]byte(text))
 		require.NoError(t, err, text)
 		assert.Len(t, objs, 2, text)
 	}
@@ -181,7 +182,7 @@ func TestTextAfterObjects(t *testing.T) {
 			`"{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"n2\"}}"`,
 		" apiVersion: v1\n kind: Node\n metadata: {name: n1}\nhello: world\n": `line 4: want the end of the document after its object, got "hello: world"`,
 	} {
-		_, err := store.ReadManifests([]byte(text))
+		_, err := manifests.Read([]byte(text))
 		assert.ErrorContains(t, err, want)
 	}
 }
@@ -191,7 +192,7 @@ func TestManyDocuments(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&data, "---\napiVersion: v1\nkind: Node\nmetadata: {name: n%d}\n", i)
 	}
-	objs, err := store.ReadManifests([]byte(data.String()))
+	objs, err := manifests.Read([]byte(data.String()))
 	require.NoError(t, err)
 	assert.Len(t, objs, 5000)
 }

@@ -1,4 +1,6 @@
-package store
+// Package manifests reads objects from manifests: documents of YAML or JSON. Simulated kinds get their Go types, other kinds are
+// Unstructured. [Read] and [Scan] are strict, as kubectl is; [DecodeLenient] is for dumps of other versions of Kubernetes.
+package manifests
 
 import (
 	"bytes"
@@ -10,22 +12,23 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objkinds"
-	"github.com/volsim/volsim/internal/core/scheme"
-	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/decode"
+	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/scheme"
 )
 
 // maxListDepth is the maximum depth of Lists within Lists.
 const maxListDepth = 8
 
-// Manifest is one object of a manifest, or the error for a document that is not an object.
-type Manifest struct {
+// Entry is one object of a manifest, or the error for a document that is not an object.
+type Entry struct {
 	Line   int // where its document begins, from 1
 	Object api.Object
 	Err    error
@@ -36,14 +39,14 @@ type Manifest struct {
 	Namespace string
 }
 
-// ReadManifests reads objects from YAML or JSON: any number of documents, separated by lines of ---, each an object, a List, or a
+// Read reads objects from YAML or JSON: any number of documents, separated by lines of ---, each an object, a List, or a
 // sequence of JSON values. A namespaced object that names no namespace is put into "default", as kubectl does. Unknown and duplicate
 // fields are errors. The first error ends it, and names the line in which its document begins; line numbers within its text count from
 // the beginning of data, too. An object of a kind that is not simulated is an *unstructured.Unstructured. If the kind cannot be that of a
 // CustomResourceDefinition either, because Kubernetes serves the API group, it is the error api.ErrUnknownKind.
-func ReadManifests(data []byte) ([]api.Object, error) {
+func Read(data []byte) ([]api.Object, error) {
 	var objs []api.Object
-	for _, m := range ScanManifests(data) {
+	for _, m := range Scan(data) {
 		if m.Err != nil {
 			return nil, fmt.Errorf("line %d: %w", m.Line, m.Err)
 		}
@@ -52,9 +55,9 @@ func ReadManifests(data []byte) ([]api.Object, error) {
 	return objs, nil
 }
 
-// ScanManifests is ReadManifests for callers that go on after an error: it returns every object and every error in order.
-func ScanManifests(data []byte) []Manifest {
-	var found []Manifest
+// Scan is Read for callers that go on after an error: it returns every object and every error in order.
+func Scan(data []byte) []Entry {
+	var found []Entry
 	for _, doc := range splitDocuments(data) {
 		for _, m := range doc.read() {
 			if m.Line == 0 {
@@ -67,7 +70,7 @@ func ScanManifests(data []byte) []Manifest {
 }
 
 // decodeManifests decodes one JSON object, or the items of a List.
-func decodeManifests(data []byte, depth int) []Manifest {
+func decodeManifests(data []byte, depth int) []Entry {
 	var head struct {
 		APIVersion json.RawMessage `json:"apiVersion"`
 		Kind       json.RawMessage `json:"kind"`
@@ -75,23 +78,23 @@ func decodeManifests(data []byte, depth int) []Manifest {
 		Metadata   json.RawMessage `json:"metadata"`
 	}
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte{'{'}) {
-		return []Manifest{{Err: errors.New("not an object; a manifest needs the fields apiVersion and kind")}}
+		return []Entry{{Err: errors.New("not an object; a manifest needs the fields apiVersion and kind")}}
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &head); err != nil {
-		return []Manifest{{Err: err}}
+		return []Entry{{Err: err}}
 	}
 	kind := text(head.Kind)
 	if isList(kind) || strings.HasSuffix(kind, "List") && bytes.HasPrefix(head.Items, []byte{'['}) {
 		if depth == maxListDepth {
-			return []Manifest{{Err: fmt.Errorf("lists are nested more than %d deep", maxListDepth)}}
+			return []Entry{{Err: fmt.Errorf("lists are nested more than %d deep", maxListDepth)}}
 		}
 		return decodeList(data, depth+1)
 	}
 	if err := cmp.Or(missing(head.APIVersion, head.Kind), isText("apiVersion", head.APIVersion), isText("kind", head.Kind)); err != nil {
-		return []Manifest{{Err: err}}
+		return []Entry{{Err: err}}
 	}
 	obj, err := decodeManifest(text(head.APIVersion), kind, data)
-	return []Manifest{{Object: obj, Err: err, Namespace: namespaceIn(head.Metadata)}}
+	return []Entry{{Object: obj, Err: err, Namespace: namespaceIn(head.Metadata)}}
 }
 
 // namespaceIn returns the namespace in metadata; "" if there is none. What else is wrong with metadata is found elsewhere.
@@ -116,7 +119,7 @@ func isKind(name string) bool {
 	return slices.ContainsFunc(objkinds.All(), func(k *objkinds.Kind) bool { return k.Kind == name })
 }
 
-func decodeList(data []byte, depth int) []Manifest {
+func decodeList(data []byte, depth int) []Entry {
 	var list struct {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
@@ -125,9 +128,9 @@ func decodeList(data []byte, depth int) []Manifest {
 	}
 	strict, err := kjson.UnmarshalStrict(data, &list)
 	if err = errors.Join(append(strict, err)...); err != nil {
-		return []Manifest{{Err: fmt.Errorf("List: %w", err)}}
+		return []Entry{{Err: fmt.Errorf("List: %w", err)}}
 	}
-	var found []Manifest
+	var found []Entry
 	for i, item := range list.Items {
 		for _, m := range decodeManifests(item, depth) {
 			if m.Err != nil {
@@ -211,17 +214,17 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 	known := objkinds.Get(name)
 	switch {
 	case known == nil && objkinds.IsGroup(version.Group), known != nil && (known.Group != version.Group || !known.Serves(version.Version)):
-		return nil, errNoMatch(version.WithKind(kind))
-	case known == nil || !HasTypedTable(api.Kind(name)):
+		return nil, objects.NoMatch(version.WithKind(kind))
+	case known == nil || objects.New(api.Kind(name)) == nil:
 		if t := scheme.TypeOf(version.WithKind(kind)); t != nil {
-			if err := decodeStrict(data, reflect.New(t).Interface().(api.Object)); err != nil {
+			if err := decode.Strict(data, reflect.New(t).Interface().(api.Object)); err != nil {
 				return nil, fmt.Errorf("%s: %w", kind, err)
 			}
 		}
 		return decodeOther(data, known != nil && known.Namespaced)
 	}
-	obj := newObject(api.Kind(name))
-	if err := decodeStrict(data, obj); err != nil {
+	obj := objects.New(api.Kind(name))
+	if err := decode.Strict(data, obj); err != nil {
 		return nil, fmt.Errorf("%s: %w", kind, err)
 	}
 	if known.Namespaced && obj.GetNamespace() == "" {
@@ -234,12 +237,11 @@ func decodeManifest(apiVersion, kind string, data []byte) (api.Object, error) {
 // object does not have; in an object of a kind that is not simulated, no field is unknown.
 func DecodeLenient(kind api.Kind, data []byte) (obj api.Object, unknown []string, err error) {
 	known := objkinds.Get(string(kind))
-	if !HasTypedTable(kind) {
+	if obj = objects.New(kind); obj == nil {
 		obj, err = decodeOther(data, known != nil && known.Namespaced)
 		return obj, nil, err
 	}
-	obj = newObject(kind)
-	if err := CheckQuantities(data, reflect.TypeOf(obj)); err != nil {
+	if err := decode.CheckQuantities(data, reflect.TypeOf(obj)); err != nil {
 		return nil, nil, err
 	}
 	strict, err := kjson.UnmarshalStrict(data, obj)
@@ -255,32 +257,4 @@ func DecodeLenient(kind api.Kind, data []byte) (obj api.Object, unknown []string
 		obj.SetNamespace("default")
 	}
 	return obj, unknown, nil
-}
-
-// newObject returns an empty object of a simulated kind.
-func newObject(kind api.Kind) api.Object {
-	switch kind {
-	case api.PersistentVolume:
-		return &corev1.PersistentVolume{}
-	case api.PersistentVolumeClaim:
-		return &corev1.PersistentVolumeClaim{}
-	case api.StorageClass:
-		return &storagev1.StorageClass{}
-	case api.Pod:
-		return &corev1.Pod{}
-	case api.Node:
-		return &corev1.Node{}
-	case api.VolumeAttachment:
-		return &storagev1.VolumeAttachment{}
-	case api.CSIDriver:
-		return &storagev1.CSIDriver{}
-	case api.CSINode:
-		return &storagev1.CSINode{}
-	case api.VolumeAttributesClass:
-		return &storagev1.VolumeAttributesClass{}
-	case api.CSIStorageCapacity:
-		return &storagev1.CSIStorageCapacity{}
-	default:
-		return &corev1.Event{}
-	}
 }
