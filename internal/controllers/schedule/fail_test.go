@@ -275,3 +275,25 @@ func TestPatchOnItsWay(t *testing.T) {
 	require.Len(t, w.pod("p").Status.Conditions, 2, "SCHED-238: what others wrote stays")
 	require.Equal(t, corev1.ConditionFalse, scheduled(w.pod("p")).Status, "SCHED-238")
 }
+
+// TestNominatedNodeFirst: a pod goes to its nominated node, although another node has a higher score by then.
+func TestNominatedNodeFirst(t *testing.T) {
+	w := newWaitingFixture(t)
+	w.PatchStatus(api.Node, "n1", `{"status":{"allocatable":{"cpu":"1"}}}`)
+	asking := func(name string, priority int32) *corev1.Pod {
+		pod := fake.Pod(name)
+		pod.Spec.Priority = &priority
+		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity("1")}
+		return pod
+	}
+	w.create(asking("low", 1))
+	w.Advance(0)
+	w.create(asking("high", 10))
+	w.Advance(0)
+	require.Equal(t, "n1", w.pod("high").Status.NominatedNodeName)
+	w.create(fake.Node("n0"))
+	w.PatchStatus(api.Node, "n0", `{"status":{"allocatable":{"cpu":"4"}}}`)
+	w.DeleteNow(api.Pod, "default/low")
+	w.Advance(0)
+	require.Equal(t, "n1", w.pod("high").Spec.NodeName, "SCHED-318")
+}

@@ -23,10 +23,11 @@ func (err *fitError) Error() string { return err.diagnosis.message() }
 func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 	pod := item.pod
 	if pod.DeletionTimestamp != nil {
-		// SCHED-021
+		// SCHED-021: a pod that is being deleted is not scheduled.
 		s.events.Event(p, pod, corev1.EventTypeWarning, "FailedScheduling", "skip schedule deleting pod: %s/%s", pod.Namespace, pod.Name)
 		return
 	}
+	// SCHED-027: a pod that an update queued again, before it was assumed, has its node already.
 	if s.pods.isAssumed(item.key) {
 		return
 	}
@@ -42,7 +43,7 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 	s.pods.assume(item.key, pod, node, item.claims)
 	res, err := s.reserve(pod, node, item.claims, c.found[node])
 	if err != nil {
-		// SCHED-237, SCHED-133
+		// SCHED-133, SCHED-237: an object that has changed since fails the attempt.
 		s.pods.remove(item.key)
 		s.fail(p, item, fmt.Errorf("running Reserve plugin %q: %w", volumeBinding, err), new(""))
 		return
@@ -105,7 +106,7 @@ func (s *scheduler) findNode(p *engine.Process, c *cycle) (string, error) {
 
 // feasible returns the nodes that the pod fits on, and records in d why it does not fit on others.
 func (s *scheduler) feasible(c *cycle, nodes []nodeSlot, d *diagnosis) ([]*nodeState, error) {
-	// The nominated node is enough if the pod fits there: pods were evicted for it, or an earlier attempt chose it.
+	// SCHED-318: the nominated node is enough if the pod fits there: pods were evicted for it, or an earlier attempt chose it.
 	if name := c.pod.Status.NominatedNodeName; name != "" {
 		if slot, ok := s.slot(name); ok {
 			if at := s.state(slot); s.filter(c, at).code == success {

@@ -148,6 +148,3 @@ func (r *run) scaleTo(hpa *autoscalingv2.HorizontalPodAutoscaler) error {
 	}
 	return r.Patch(obj, fmt.Sprintf(`{"spec":{"replicas":%d}}`, want))
 }
-
-// hasAutoscalers reports whether there is something to do for autoscale.
-func (r *run) hasAutoscalers() bool { return len(r.Cluster.Objects(autoscaler).List()) > 0 }

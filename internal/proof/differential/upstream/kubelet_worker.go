@@ -36,7 +36,7 @@ type podWorker struct {
 	ending, gone, finished bool
 	runtimeGone            bool
 	exit                   corev1.PodPhase
-	ran, mayRun            bool
+	ran                    bool
 	reason, message        string // of a rejection
 }
 
