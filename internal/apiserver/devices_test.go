@@ -130,3 +130,36 @@ func TestDeviceRulesOfUpdates(t *testing.T) {
 	resp, _ = f.request("POST "+devicePath+"resourceslices?dryRun=All", strings.Replace(slice(`"driver":"D","nodeName":"n","devices":[]`), `"a"`, `"b"`, 1))
 	require.Equal(t, `299 - "spec.driver: driver names should be lowercase; \"D\" contains uppercase characters"`, resp.Header.Get("Warning"), "API-582")
 }
+
+// TestClaimPermissions: API-585, who may allocate devices, and report about them.
+func TestClaimPermissions(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	const claim = `{"metadata":{"name":"a"},"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}%s}`
+	f.must("POST "+claimPath, fmt.Sprintf(claim, ""))
+	const roles = "/apis/rbac.authorization.k8s.io/v1/"
+	grant := func(name, rule string) {
+		f.must("POST "+roles+"clusterroles", `{"metadata":{"name":"`+name+`"},"rules":[{"apiGroups":["resource.k8s.io"],`+rule+`}]}`)
+		f.must("POST "+roles+"clusterrolebindings", `{"metadata":{"name":"`+name+`"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"`+name+
+			`"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"u"}]}`)
+	}
+	grant("status", `"resources":["resourceclaims/status"],"verbs":["update"]`)
+	const allocation = `,"status":{"allocation":{"devices":{"results":[{"request":"r","driver":"d","pool":"p","device":"g"}]}}%s}`
+	put := func(status string) (int, string) {
+		resp, got := f.request("PUT "+claimPath+"/a/status", fmt.Sprintf(claim, status), "Impersonate-User: u")
+		return resp.StatusCode, strings.ReplaceAll(got, `\"`, `"`)
+	}
+	code, got := put(fmt.Sprintf(allocation, ""))
+	require.Equal(t, 422, code, got)
+	require.Contains(t, got, `status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="update" permission: `+
+		`resourceclaims.resource.k8s.io is forbidden: User "u" cannot update resource "resourceclaims/binding" in API group "resource.k8s.io" at the cluster scope`, "API-585")
+	grant("binding", `"resources":["resourceclaims/binding"],"verbs":["update"]`)
+	code, got = put(fmt.Sprintf(allocation, ""))
+	require.Equal(t, 200, code, got)
+	report := fmt.Sprintf(allocation, `,"devices":[{"driver":"d","pool":"p","device":"g"}]`)
+	_, got = put(report)
+	require.Contains(t, got, `status.devices: Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[arbitrary-node:update]" permission: `+
+		`resourceclaims.resource.k8s.io "d" is forbidden: User "u" cannot arbitrary-node:update resource "resourceclaims/driver" in API group "resource.k8s.io" in the namespace "default"`, "API-585")
+	grant("driver", `"resources":["resourceclaims/driver"],"resourceNames":["d"],"verbs":["arbitrary-node:update"]`)
+	code, got = put(report)
+	require.Equal(t, 200, code, got)
+}

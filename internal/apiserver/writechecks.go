@@ -1,11 +1,13 @@
 package apiserver
 
 import (
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/auth"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 	"github.com/volsim/volsim/internal/core/plain"
 )
@@ -35,6 +37,9 @@ func (s *Server) checkSchema(r *request, obj, old api.Object) error {
 		return err
 	}
 	if err := s.checkGrant(r, obj, old); err != nil {
+		return err
+	}
+	if err := s.checkClaimStatus(r, obj, old); err != nil {
 		return err
 	}
 	v := s.resources.Definition(r.resource)
@@ -79,4 +84,19 @@ func (s *Server) checkGrant(r *request, obj, old api.Object) error {
 		return nil
 	}
 	return s.auth.CheckGrant(auth.Grant{User: *r.user, Resource: r.resource.GroupResource(), Namespace: r.namespace, Name: r.name, Object: obj, Old: old})
+}
+
+// checkClaimStatus refuses the status of a ResourceClaim by a user who may not allocate devices, or report about those of a driver (API-585).
+func (s *Server) checkClaimStatus(r *request, obj, old api.Object) error {
+	if r.user == nil || old == nil || r.resource.Kind != kinds.ResourceClaim || r.subresource != string(api.Status) {
+		return nil
+	}
+	claim, err := plain.As[*resourcev1.ResourceClaim](obj)
+	if err != nil {
+		return nil // the body was decoded before
+	}
+	if errs := s.auth.CheckClaimStatus(*r.user, r.verb, claim, plain.Shared[*resourcev1.ResourceClaim](old.(*plain.Object))); len(errs) > 0 {
+		return apierrors.NewInvalid(r.resource.GVK().GroupKind(), obj.GetName(), errs)
+	}
+	return nil
 }
