@@ -13,6 +13,7 @@ import (
 	"github.com/volsim/volsim/controller"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/internal/core/actors"
+	"github.com/volsim/volsim/internal/core/apply"
 	"github.com/volsim/volsim/internal/core/backends"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/gates"
@@ -53,6 +54,7 @@ type Cluster struct {
 
 	down       []string            // controllers that crashed before they were started
 	populators map[api.Kind]string // added controllers that fill volumes, by the kind of their data sources
+	applied    apply.Applied       // nil before the first Apply
 }
 
 // New returns an empty cluster with running controllers. An error names the field of the configuration that is wrong, and the remedy.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -118,7 +119,7 @@ func untyped(fields map[string]any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// TestApply: what is there is replaced, of whatever kind; what is not is created.
+// TestApply: what is there is changed as by kubectl apply, of whatever kind; what is not is created.
 func TestApply(t *testing.T) {
 	c := furnished(t)
 	const manifest = `
@@ -132,7 +133,6 @@ kind: Node
 metadata: {name: n2}
 `
 	for range 2 {
-		// API-012: a driver is not replaced without its version.
 		require.NoError(t, c.Apply([]byte(manifest)))
 	}
 	driver, err := c.CSIDrivers.Get("csi.example.com")
@@ -143,14 +143,42 @@ metadata: {name: n2}
 	err = c.Apply([]byte(strings.Replace(manifest, "metadata: {", "metadata: {resourceVersion: '1', ", 1)))
 	require.True(t, apierrors.IsConflict(err), "API-011: %v", err)
 
-	// The spec of a claim that is bound has the volume, and cannot be changed.
-	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: again}, spec: {storageClassName: "",
+	// A claim that is bound keeps its volume, and what others wrote.
+	const claim = `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: again, labels: {LABELS}}, spec: {storageClassName: "",
   accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`
-	require.NoError(t, c.Apply([]byte(claim)))
-	require.NoError(t, c.Patch(fake.Claim("again", "1Gi"), `{"spec":{"volumeName":"for-again"}}`))
-	err = c.Apply([]byte(claim))
+	apply := func(labels string) map[string]string {
+		t.Helper()
+		require.NoError(t, c.Apply([]byte(strings.Replace(claim, "LABELS", labels, 1))))
+		stored, err := c.Claims.Get("again")
+		require.NoError(t, err)
+		return stored.Labels
+	}
+	require.Equal(t, map[string]string{"a": "1", "b": "1"}, apply("a: '1', b: '1'"))
+	require.NoError(t, c.Patch(fake.Claim("again", "1Gi"), `{"metadata":{"labels":{"mine":"1"}},"spec":{"volumeName":"for-again"}}`))
+	require.Equal(t, map[string]string{"a": "2", "mine": "1"}, apply("a: '2'"), "b was in the manifest before, and mine was in none")
+	bound, err := c.Claims.Get("again")
+	require.NoError(t, err)
+	require.Equal(t, "for-again", bound.Spec.VolumeName)
+	apply("a: '2'")
+	same, err := c.Claims.Get("again")
+	require.NoError(t, err)
+	require.Equal(t, bound.ResourceVersion, same.ResourceVersion, "nothing changes")
+	err = c.Apply([]byte(strings.Replace(claim, "ReadWriteOnce", "ReadWriteMany", 1)))
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
-	require.ErrorContains(t, err, "; Apply replaces an object, with the fields that the manifest lacks: use Patch for those that change")
+	// The containers of a Deployment are merged by name, as with kubectl.
+	const deployment = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {a: b}},
+  template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: IMAGE}]}}}}`
+	require.NoError(t, c.Apply([]byte(deployment)))
+	require.NoError(t, c.Settle())
+	web, err := volsim.Get[*appsv1.Deployment](c, "web")
+	require.NoError(t, err)
+	web.Spec.Template.Spec.Containers = append(web.Spec.Template.Spec.Containers, corev1.Container{Name: "beside", Image: "x"})
+	require.NoError(t, c.Update(web))
+	require.NoError(t, c.Apply([]byte(strings.Replace(deployment, "IMAGE", "new", 1))))
+	web, err = volsim.Get[*appsv1.Deployment](c, "web")
+	require.NoError(t, err)
+	require.Len(t, web.Spec.Template.Spec.Containers, 2)
+	require.Equal(t, "new", web.Spec.Template.Spec.Containers[0].Image)
 }
 
 // TestClosed: after Close the state can be read, and everything else is an error.

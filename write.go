@@ -9,6 +9,7 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/apply"
 	"github.com/volsim/volsim/internal/core/manifests"
 	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/plain"
@@ -204,10 +205,10 @@ func (c *Cluster) load(obj api.Object) error {
 	return describe("load", obj, err)
 }
 
-// Apply creates the objects of a manifest, in YAML or JSON, and replaces those that exist, with all their fields: a claim without the
-// volumeName that it got since is an error. (The command `apply` of scripts merges, as kubectl does; here, Patch does that.) A malformed
-// manifest changes nothing. If the server rejects an object, those before it stay. Objects of kinds that are not simulated are stored; see
-// StoredOnly.
+// Apply creates the objects of a manifest, in YAML or JSON, and changes those that exist, as kubectl apply does: it sets the fields of the
+// manifest, and removes those that only the manifest of the Apply before has. Other fields, such as the volumeName of a bound claim, and the
+// status stay. Update replaces an object. A malformed manifest changes nothing. If the server rejects an object, those before it stay.
+// Objects of kinds that are not simulated are stored; see StoredOnly.
 func (c *Cluster) Apply(manifest []byte) error {
 	objs, err := manifests.Read(manifest)
 	if err != nil {
@@ -222,19 +223,25 @@ func (c *Cluster) Apply(manifest []byte) error {
 }
 
 func (c *Cluster) apply(obj api.Object) error {
-	stored, err := c.engine.Store().Get(api.KindOf(obj), c.withNamespace(api.KindOf(obj), api.KeyOf(obj)))
+	wanted := apply.NewManifest(obj.DeepCopyObject().(api.Object))
+	key := c.withNamespace(api.KindOf(obj), api.KeyOf(obj))
+	stored, err := c.engine.Store().Get(api.KindOf(obj), key)
 	if err != nil {
-		return c.Create(obj)
+		err = c.Create(obj)
+	} else {
+		var patch string
+		if patch, err = c.applied.Patch(wanted, stored); err == nil {
+			err = c.Patch(obj, patch)
+		}
 	}
-	// API-012: some kinds cannot be replaced without a resourceVersion.
-	if obj.GetResourceVersion() == "" {
-		obj.SetResourceVersion(stored.GetResourceVersion())
+	if err != nil {
+		return err
 	}
-	err = c.Update(obj)
-	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("apply: %w; Apply replaces an object, with the fields that the manifest lacks: use Patch for those that change", err)
+	if c.applied == nil {
+		c.applied = make(apply.Applied)
 	}
-	return err
+	c.applied[api.RefTo(obj)] = wanted
+	return nil
 }
 
 func (c *Cluster) checkObject(verb string, obj api.Object) error {

@@ -147,7 +147,7 @@ func (c *Cluster) Load(objs ...api.Object) {
 	c.must(c.Cluster.Load(objs...), objs...)
 }
 
-// Apply creates or replaces the objects of a manifest.
+// Apply creates or changes the objects of a manifest, as kubectl apply does.
 func (c *Cluster) Apply(manifest string) {
 	c.t.Helper()
 	c.must(c.Cluster.Apply([]byte(manifest)))

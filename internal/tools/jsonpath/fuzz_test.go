@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/volsim/volsim/internal/core/document"
 	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
@@ -26,7 +27,7 @@ func FuzzPaths(f *testing.F) {
 		Spec:       corev1.PodSpec{Volumes: []corev1.Volume{{Name: "a"}, {Name: "b", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}},
 		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "Ready", ObservedGeneration: 3}}},
 	}
-	doc := jsonpath.Of(pod)
+	doc := document.Of(pod)
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Count(text, "..") > 3 {
 			return // each one looks at all values below those of the one before

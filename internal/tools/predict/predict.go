@@ -15,11 +15,11 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/explain"
 	"github.com/volsim/volsim/fake"
+	"github.com/volsim/volsim/internal/core/apply"
 	"github.com/volsim/volsim/internal/core/evidence"
 	"github.com/volsim/volsim/internal/core/objkinds"
 	"github.com/volsim/volsim/internal/core/snapshot"
 	"github.com/volsim/volsim/internal/tools/dump"
-	"github.com/volsim/volsim/internal/tools/script"
 )
 
 // Options configure a prediction. The zero value simulates half an hour from the newest timestamp of the dump.
@@ -127,7 +127,7 @@ type run struct {
 	start            time.Time
 	notes            []string
 	refusals         []Refusal
-	applied          script.Applied
+	applied          apply.Applied
 	reportedLosses   map[string]bool
 	deleted          map[string]bool // volumes whose storage was deleted
 	reportedWarnings map[string]bool
@@ -175,7 +175,7 @@ func simulate(d *dump.Dump, steps []Step, opts Options) (*run, error) {
 		return nil, err
 	}
 	r := &run{Cluster: c, opts: opts, volumes: map[string]*corev1.PersistentVolume{}, reportedLosses: map[string]bool{}, deleted: map[string]bool{},
-		reportedWarnings: map[string]bool{}, autoscaled: map[string]time.Time{}, applied: script.Applied{}, start: c.Now(), observed: c.Trace().Seq()}
+		reportedWarnings: map[string]bool{}, autoscaled: map[string]time.Time{}, applied: apply.Applied{}, start: c.Now(), observed: c.Trace().Seq()}
 	r.notes = c.Notes
 	for _, pv := range c.Volumes.List() {
 		r.volumes[pv.Name] = pv

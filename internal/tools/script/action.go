@@ -8,6 +8,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/internal/core/apply"
 	"github.com/volsim/volsim/api"
 )
 
@@ -76,12 +77,9 @@ func namespaceOf(words []string, namespace string) (rest []string, name string, 
 	return rest, namespace, nil
 }
 
-// Applied has the manifests that apply stored, by object. The commands that run on one cluster share it.
-type Applied map[api.Ref]*manifest
-
 // Run carries out the command and returns the objects that it wrote, and what it printed. An error that is a [Refusal], and not of the API
 // server, is of kubectl.
-func (a *Action) Run(c *volsim.Cluster, applied Applied) (written []api.Ref, output string, err error) {
+func (a *Action) Run(c *volsim.Cluster, applied apply.Applied) (written []api.Ref, output string, err error) {
 	r := toolRunner(a.script, c)
 	r.applied = applied
 	before := c.Trace().Seq()
@@ -96,5 +94,5 @@ func (a *Action) Run(c *volsim.Cluster, applied Applied) (written []api.Ref, out
 
 // toolRunner returns a runner of one command on a cluster.
 func toolRunner(s *Script, c *volsim.Cluster) *runner {
-	return &runner{batch: newBatch(s, Options{}), script: s, cluster: c, start: c.Now(), variables: map[string]string{}, applied: Applied{}}
+	return &runner{batch: newBatch(s, Options{}), script: s, cluster: c, start: c.Now(), variables: map[string]string{}, applied: apply.Applied{}}
 }

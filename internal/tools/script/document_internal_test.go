@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/document"
 	"github.com/volsim/volsim/internal/tools/jsonpath"
 	"github.com/volsim/volsim/trace"
 )
@@ -36,11 +37,11 @@ func TestDocuments(t *testing.T) {
 			}
 			objects++
 			stored := e.New.DeepCopyObject()
-			doc := jsonpath.Of(e.New)
+			doc := document.Of(e.New)
 			require.Equal(t, stored, e.New.DeepCopyObject(), "what is stored is left alone")
 			withType := e.New.DeepCopyObject().(api.Object)
 			if withType.GetObjectKind().GroupVersionKind().Empty() {
-				jsonpath.SetType(withType)
+				document.SetType(withType)
 			}
 			require.Equal(t, decodedJSON(t, withType), doc, "%s: %s", name, e.Object)
 			typed := jsonpath.NewDocument(e.New)

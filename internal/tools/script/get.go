@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/document"
 	"github.com/volsim/volsim/internal/tools/jsonpath"
 	"github.com/volsim/volsim/internal/tools/kubectl"
 )
@@ -201,7 +202,7 @@ func readPart(a arguments) (func([]api.Object) []api.Object, error) {
 
 // scaleOf returns the scale of a workload.
 func scaleOf(obj api.Object) api.Object {
-	doc := jsonpath.Of(obj)
+	doc := document.Of(obj)
 	count := func(part string) int32 {
 		fields, _ := doc[part].(map[string]any)
 		n, _ := jsonpath.Number(fields["replicas"])
@@ -218,7 +219,7 @@ func scaleOf(obj api.Object) api.Object {
 func listOf(objs []api.Object) map[string]any {
 	items := make([]any, len(objs))
 	for i, obj := range objs {
-		items[i] = jsonpath.Of(obj)
+		items[i] = document.Of(obj)
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "List", "items": items, "metadata": map[string]any{"resourceVersion": ""}}
 }
@@ -226,7 +227,7 @@ func listOf(objs []api.Object) map[string]any {
 // shownOf returns what a template is applied to: a single object that the script names, or else a List.
 func shownOf(objs []api.Object, single bool) map[string]any {
 	if single && len(objs) == 1 {
-		return jsonpath.Of(objs[0])
+		return document.Of(objs[0])
 	}
 	return listOf(objs)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/document"
 	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
@@ -56,7 +57,7 @@ func readFieldSelector(a arguments, kinds []api.Kind) (func(api.Object) bool, er
 		}
 	}
 	return func(obj api.Object) bool {
-		doc, set := jsonpath.Of(obj), fields.Set{}
+		doc, set := document.Of(obj), fields.Set{}
 		for name, p := range paths {
 			if set[name] = p.Value(doc); set[name] == "" {
 				set[name] = absent[name]
@@ -79,7 +80,7 @@ func readSortBy(a arguments) (func([]api.Object) error, error) {
 	return func(objs []api.Object) error {
 		values := map[api.Object]any{}
 		for _, obj := range objs {
-			if found := p.Find(jsonpath.Of(obj)); len(found) > 0 {
+			if found := p.Find(document.Of(obj)); len(found) > 0 {
 				values[obj] = found[0]
 			}
 		}
@@ -152,7 +153,7 @@ func customColumns(spec string, noHeaders bool) (printer, error) {
 			fmt.Fprintln(t, strings.Join(titles, "\t"))
 		}
 		for _, obj := range objs {
-			doc := jsonpath.Of(obj)
+			doc := document.Of(obj)
 			cells := make([]string, len(paths))
 			for i, p := range paths {
 				found, err := p.Select(doc)

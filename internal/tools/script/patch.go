@@ -10,19 +10,15 @@ import (
 	"strings"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/core/objkinds"
+	"github.com/volsim/volsim/internal/core/apply"
+	"github.com/volsim/volsim/internal/core/document"
 	"github.com/volsim/volsim/internal/core/scheme"
 	"github.com/volsim/volsim/internal/core/store"
 	"github.com/volsim/volsim/internal/core/strategic"
 	"github.com/volsim/volsim/internal/core/yamljson"
-	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // patchKinds are the values of --type. Each converts a patch to the merge patch of an object that does the same.
@@ -120,48 +116,22 @@ func readPatchText(text string, list bool) ([]byte, error) {
 	return data, nil
 }
 
-// listMergers are the Go types of kinds that the cluster does not store as such, and whose lists a strategic patch merges.
-var listMergers = map[api.Kind]reflect.Type{
-	"Deployment.apps":  reflect.TypeFor[appsv1.Deployment](),
-	"StatefulSet.apps": reflect.TypeFor[appsv1.StatefulSet](),
-	"DaemonSet.apps":   reflect.TypeFor[appsv1.DaemonSet](),
-	"ReplicaSet.apps":  reflect.TypeFor[appsv1.ReplicaSet](),
-	"Job.batch":        reflect.TypeFor[batchv1.Job](),
-	"CronJob.batch":    reflect.TypeFor[batchv1.CronJob](),
-	"Service":          reflect.TypeFor[corev1.Service](),
-	"ServiceAccount":   reflect.TypeFor[corev1.ServiceAccount](),
-}
-
-// mergeTypeOf returns the Go type that says how the lists of a kind are merged; not for custom kinds.
-func mergeTypeOf(kind api.Kind) (t reflect.Type, ok bool) {
-	if known := objkinds.Get(string(kind)); known == nil || known.Custom {
-		return nil, false
-	}
-	if table, ok := tables[kind]; ok {
-		return reflect.TypeOf(table.named()), true
-	}
-	if merger, ok := listMergers[kind]; ok {
-		return merger, true
-	}
-	return reflect.TypeFor[metav1.PartialObjectMetadata](), true
-}
-
 // strategicPatch merges lists by the keys of their elements. As kubectl does, it uses a merge patch for custom objects.
 func strategicPatch(text []byte, stored api.Object) ([]byte, error) {
 	patch := map[string]any{}
 	if err := json.Unmarshal(text, &patch); err != nil {
 		return nil, err
 	}
-	t, ok := mergeTypeOf(api.KindOf(stored))
+	t, ok := apply.MergeType(api.KindOf(stored))
 	if !ok {
 		return text, nil
 	}
-	before := jsonpath.Of(stored)
+	before := document.Of(stored)
 	after, err := strategic.Apply(before, patch, t)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(patchTo(before, after))
+	return json.Marshal(apply.PatchTo(before, after))
 }
 
 // jsonPatch carries out the operations on the document of the object.
@@ -170,7 +140,7 @@ func jsonPatch(text []byte, stored api.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := jsonpath.Of(stored)
+	before := document.Of(stored)
 	data, err := json.Marshal(before)
 	if err != nil {
 		return nil, err
@@ -183,7 +153,7 @@ func jsonPatch(text []byte, stored api.Object) ([]byte, error) {
 	if err := json.Unmarshal(patched, &after); err != nil {
 		return nil, err
 	}
-	return json.Marshal(patchTo(before, after))
+	return json.Marshal(apply.PatchTo(before, after))
 }
 
 // patch patches an object and prints its name with the verb.

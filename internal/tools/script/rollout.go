@@ -19,9 +19,9 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/controllers/deployment"
 	"github.com/volsim/volsim/internal/controllers/workload"
+	"github.com/volsim/volsim/internal/core/document"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/plain"
-	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // rolloutTimeout is the default of rollout status: longer than the default progress deadline of a Deployment. kubectl waits without an end.
@@ -183,7 +183,7 @@ func (r *runner) rolloutHistory(ref api.Ref, a arguments) error {
 		if !controlledBy(other, obj) {
 			continue
 		}
-		number := fmt.Sprint(jsonpath.Of(other)["revision"])
+		number := fmt.Sprint(document.Of(other)["revision"])
 		if ref.Kind == deployment.Kind {
 			number = other.GetAnnotations()["deployment.kubernetes.io/revision"]
 		}

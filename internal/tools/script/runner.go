@@ -13,6 +13,7 @@ import (
 
 	"github.com/volsim/volsim"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/apply"
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/internals"
 	"github.com/volsim/volsim/internal/core/leases"
@@ -33,7 +34,7 @@ type runner struct {
 	backends  map[string]scriptBackend
 	dump      *dump.Cluster // the dump that a line loads; nil for none
 	variables map[string]string
-	applied   Applied // for apply
+	applied   apply.Applied // for apply
 
 	strictNamespaces bool // a namespace that is no object does not exist
 	manualNodes      bool // nodes register themselves
@@ -62,7 +63,7 @@ type runner struct {
 func (r *runner) run() {
 	r.quiet = r.batch.opts.Quiet && r.batch.opts.Out == nil && !r.script.readsOutput()
 	r.variables = make(map[string]string)
-	r.applied = make(Applied)
+	r.applied = make(apply.Applied)
 	r.commands = make([]Command, 0, r.script.count())
 	if r.cluster == nil {
 		if err := r.begin(); err != nil {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/volsim/volsim/internal/core/document"
 	"github.com/volsim/volsim/internal/core/store"
-	"github.com/volsim/volsim/internal/tools/jsonpath"
 )
 
 // readRun reads the command run.
@@ -95,7 +95,7 @@ func overridden(pod *corev1.Pod, text, kind string) (*corev1.Pod, error) {
 	if patch, err = convert(patch, pod); err != nil {
 		return nil, fmt.Errorf("invalid --overrides: %w", err)
 	}
-	doc, err := json.Marshal(jsonpath.Of(pod))
+	doc, err := json.Marshal(document.Of(pod))
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/tools/jsonpath"
+	"github.com/volsim/volsim/internal/core/document"
 )
 
 // readScale reads the command scale.
@@ -58,7 +58,7 @@ func (r *runner) checkReplicas(ref api.Ref, want int64) error {
 	if err != nil {
 		return err
 	}
-	replicas, found, err := unstructured.NestedFieldNoCopy(jsonpath.Of(obj), "spec", "replicas")
+	replicas, found, err := unstructured.NestedFieldNoCopy(document.Of(obj), "spec", "replicas")
 	if !found {
 		replicas = 1
 	}
