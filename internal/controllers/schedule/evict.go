@@ -12,7 +12,6 @@ import (
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/objects"
 	"github.com/volsim/volsim/internal/core/parallel"
 )
 
@@ -46,9 +45,9 @@ func (s *scheduler) isEvicting(pod *corev1.Pod) bool {
 // evict takes the nomination from pods that look for another node now, and then deletes the victims: the last one after all others. After an
 // error the rest stays, and the pod is tried again (SCHED-243).
 func (s *scheduler) evict(p *engine.Process, pod *corev1.Pod, node string, victims []*corev1.Pod) {
-	for _, key := range objects.SortedKeys(s.nominated) {
+	for _, other := range s.nominated.on(node) {
 		// SCHED-314: an error does not matter.
-		if other := s.nominated[key]; other.Status.NominatedNodeName == node && priorityOf(other) < priorityOf(pod) {
+		if priorityOf(other) < priorityOf(pod) {
 			_, _ = s.patchStatus(p, other, nil, new(""))
 		}
 	}

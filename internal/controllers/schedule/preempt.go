@@ -265,16 +265,11 @@ func (s *scheduler) nominateTo(pod *corev1.Pod, node *string) {
 	switch {
 	case node == nil:
 	case *node == "":
-		if len(s.nominated) > 0 {
-			delete(s.nominated, api.KeyOf(pod))
-		}
+		s.nominated.remove(api.KeyOf(pod))
 	default:
 		nominated := *pod
 		nominated.Status.NominatedNodeName = *node
-		if s.nominated == nil {
-			s.nominated = map[string]*corev1.Pod{}
-		}
-		s.nominated[api.KeyOf(pod)] = &nominated
+		s.nominated.set(api.KeyOf(pod), &nominated)
 	}
 }
 

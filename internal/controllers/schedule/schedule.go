@@ -6,9 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/engine"
-	"github.com/volsim/volsim/internal/core/objects"
 )
 
 // errNoNodes is the result for every pod in a cluster without nodes.
@@ -39,7 +37,7 @@ func (s *scheduler) schedule(p *engine.Process, item *queuedPod) {
 		return
 	}
 	// SCHED-027: from here on the pod counts as being on the node, and the next one is tried.
-	delete(s.nominated, item.key)
+	s.nominated.remove(item.key)
 	s.pods.assume(item.key, pod, node, item.claims)
 	res, err := s.reserve(pod, node, item.claims, c.found[node])
 	if err != nil {
@@ -119,7 +117,7 @@ func (s *scheduler) feasible(c *cycle, nodes []nodeSlot, d *diagnosis) ([]*nodeS
 		first = s.first
 	}
 	// Filters that would accept a node are not run, unless pods are nominated to nodes, or an observer learns what is read.
-	quick := len(s.nominated) == 0 && !s.observed() && c.undemanding()
+	quick := s.nominated.empty() && !s.observed() && c.undemanding()
 	fit := s.fit[:0]
 	tried := 0
 	for ; tried < len(nodes) && len(fit) < enough; tried++ {
@@ -199,12 +197,9 @@ func (s *scheduler) scores(c *cycle, nodes []*nodeState) ([]int64, error) {
 
 // nominatedTo returns the waiting pods nominated to the node whose priority is at least that of the pod, by key.
 func (s *scheduler) nominatedTo(node string, pod *corev1.Pod) []*corev1.Pod {
-	if len(s.nominated) == 0 {
-		return nil
-	}
 	var pods []*corev1.Pod
-	for _, key := range objects.SortedKeys(s.nominated) {
-		if other := s.nominated[key]; other.Status.NominatedNodeName == node && key != api.KeyOf(pod) && priorityOf(other) >= priorityOf(pod) {
+	for _, other := range s.nominated.on(node) {
+		if priorityOf(other) >= priorityOf(pod) && (other.Name != pod.Name || other.Namespace != pod.Namespace) {
 			pods = append(pods, other)
 		}
 	}

@@ -35,7 +35,7 @@ type scheduler struct {
 	pods      podCache
 	volumes   assumeCache[*corev1.PersistentVolume]
 	claims    assumeCache[*corev1.PersistentVolumeClaim]
-	nominated map[string]*corev1.Pod // waiting pods for which pods are evicted from a node, by key
+	nominated nominations
 	// evicting are the pods for which others are being evicted, with the key of the last victim once that is the only one left (SCHED-315).
 	evicting map[types.UID]string
 	watching watching
@@ -162,7 +162,7 @@ func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
 		s.queue.move(change{kind: api.Pod, what: updated, old: old, new: pod}, nil)
 	case pod.Spec.NodeName != "":
 		s.queue.remove(key)
-		delete(s.nominated, key)
+		s.nominated.remove(key)
 		s.assigned(key, pod)
 	case !s.cfg.responsible(pod):
 	case s.pods.isAssumed(key):
@@ -180,7 +180,7 @@ func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
 
 func (s *scheduler) podDeleted(pod *corev1.Pod) {
 	key := s.inf.pods.KeyOf(pod)
-	delete(s.nominated, key)
+	s.nominated.remove(key)
 	switch {
 	case pod.Spec.NodeName != "":
 		// SCHED-277, SCHED-187: a completed pod counts as deleted, a terminating one does not.
