@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	stories = flag.String("stories", "life,read-only,block,attach-cancelled,move,mount-lost,node-removed,expand-online,never-used,"+
+	stories = flag.String("stories", "life,queries,read-only,block,attach-cancelled,move,mount-lost,node-removed,expand-online,never-used,"+
 		"create-queries,snapshot-queries",
 		"names of stories, or all")
 	seeds  = flag.Int("seeds", -1, "orders of each story")
@@ -35,18 +35,32 @@ var (
 		"ValidateExistingDisk does not get volume_content_source, so a disk that was made of another source is taken for compatible"}
 )
 
+// usedElsewhere is found if a volume is still published to another node, usedStill if it is deleted while it is published.
+var (
+	usedElsewhere = mistake{"wrong-code", "ControllerPublishVolume", "ControllerPublishVolume Errors",
+		"CodeForError makes InvalidArgument of RESOURCE_IN_USE_BY_ANOTHER_RESOURCE"}
+	usedStill = mistake{"wrong-code", "DeleteVolume", "DeleteVolume Errors", usedElsewhere.why}
+)
+
+// otherContext is found by the story queries.
+var otherContext = mistake{"invalid-reply", "ValidateVolumeCapabilities", "ValidateVolumeCapabilities",
+	"ValidateVolumeCapabilities returns the volume_context of the request, and does not compare it"}
+
 // emptyNode is found if the driver lists the users of disks.
 var emptyNode = mistake{"invalid-reply", "ListVolumes", "ListVolumes",
 	"disksAndInstancesToVolumeEntries appends to a slice that has one empty ID for each user"}
 
-// Three mistakes of the driver with zonal persistent disks are reported, and nothing else.
+// These mistakes of the driver with zonal persistent disks are reported, and nothing else.
 func TestPersistentDisk(t *testing.T) {
 	cfg := newFixture(t, "n1", "n2").config()
 	cfg.Unsupported = []string{"ReadWriteMany", "ReadOnlyMany"}
-	if *stories != "all" {
+	mistakes := []mistake{unstaged, overLimit, otherSource, usedElsewhere, otherContext}
+	if *stories == "all" {
+		mistakes = append(mistakes, usedStill)
+	} else {
 		cfg.Stories = strings.Split(*stories, ",")
 	}
-	check(t, cfg, unstaged, overLimit, otherSource)
+	check(t, cfg, mistakes...)
 }
 
 // By default the driver lists an empty node ID for each node to which a volume is published.
