@@ -22,7 +22,7 @@ const (
 // remembered limits the objects of a use from which those to report are chosen.
 const remembered = 20
 
-// use is what a test does with an object.
+// use says how a test used an object.
 type use int
 
 const (

@@ -88,7 +88,7 @@ func (s *Server) needsPodSecurity(r *request) bool {
 	return r.resource.Kind == store.NamespaceKind && r.subresource == "" || s.podSecurity && slices.Contains(podCarriers, r.resource.Kind)
 }
 
-// labelsOfNamespace returns the labels of a namespace. One that nobody has created has none.
+// labelsOfNamespace returns the labels of a namespace. A namespace that does not exist has none.
 func (s *Server) labelsOfNamespace(name string) map[string]string {
 	namespace, err := s.store.Get(store.NamespaceKind, name)
 	if err != nil {

@@ -32,7 +32,7 @@ func CheckDeviceSelector(text string, stored bool, path *field.Path) *field.Erro
 	if issues != nil {
 		return field.Invalid(path, text, "compilation failed: "+issues.String())
 	}
-	// API-579: an attribute, whose type nobody knows, may be the result.
+	// API-579: the result may be an attribute; its type is not known before the selector runs.
 	if out := ast.OutputType(); out != celgo.BoolType && out != celgo.AnyType {
 		return field.Invalid(path, text, fmt.Sprintf("must evaluate to bool or the unknown type, not %v", out))
 	}

@@ -86,7 +86,7 @@ func checkDeviceRequest(request *resourcev1.DeviceRequest, path *field.Path) fie
 		})...)
 }
 
-// wantedDevices is what a request and an alternative have in common.
+// wantedDevices has the fields that an exact request and a subrequest share.
 type wantedDevices struct {
 	class       string
 	selectors   []resourcev1.DeviceSelector

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/volsim/volsim"
-	"github.com/volsim/volsim/internal/core/apply"
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/core/apply"
 )
 
 // Action is one command that changes objects, as a script has it, for tools that carry it out on a cluster of their own.
