@@ -22,7 +22,7 @@ const (
 // attachVolume is the operation that attaches a volume (ATT-100). pods are those that wanted it when the operation began; only they get
 // Events (ATT-101).
 func (c *controller) attachVolume(p *engine.Process, at pair, spec objects.VolumeSpec, pods []*corev1.Pod) error {
-	p.WorksOnObject(spec.PV)
+	p.WorksOn(spec.PV)
 	defer c.operationEnded(p, at)
 	plugin, ok := c.attachable(spec)
 	if !ok {
@@ -123,7 +123,7 @@ func (c *controller) detachablePlugin(u undesired) (objects.Plugin, string, erro
 
 // detachVolume is the operation that detaches a volume (ATT-102). It has no Event (ATT-101).
 func (c *controller) detachVolume(p *engine.Process, plugin objects.Plugin, name string, u undesired, verify bool) error {
-	p.WorksOnObject(u.spec.PV)
+	p.WorksOn(u.spec.PV)
 	defer c.operationEnded(p, u.at)
 	if verify {
 		if err := c.verifySafe(p, u); err != nil {

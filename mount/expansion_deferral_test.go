@@ -91,7 +91,7 @@ func TestDeferredAgain(t *testing.T) {
 				t.Errorf("%d passes were run, want %d at most", got, tt.passes)
 			}
 			w.Advance(300 * time.Millisecond) // the pod sees its volume
-			want(t, "work is left", w.Working(), false)
+			want(t, "Settle without work that is left", w.Settle(0), nil)
 		})
 	}
 }

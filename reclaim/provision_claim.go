@@ -53,7 +53,7 @@ func (c *provisioner) syncClaimKey(p *engine.Process, key string) error {
 			return nil
 		}
 	}
-	p.WorksOnObject(claim)
+	p.WorksOn(claim)
 	err := c.retryOrGiveUp(c.claimQueue, key, c.syncClaim(p, claim))
 	if err == nil {
 		// XPROV-014, XPROV-028: a claim that is done, unwanted or given up is no longer in progress. That can leak an asset.

@@ -227,7 +227,7 @@ func (c *controller) syncLeft(p *engine.Process, namespace, text string) error {
 	}
 	for _, pod := range c.pods.List() {
 		if pod.Namespace == namespace && selector.Matches(labels.Set(pod.Labels)) {
-			p.WorksOnObject(pod)
+			p.WorksOn(pod)
 			// JOB-043: a failure is not repeated.
 			_ = c.releaseOrphan(p, pod)
 		}

@@ -79,7 +79,7 @@ func (o *NestedOperations) Run(key OperationKey, name string, fn func(p *Process
 	return o.RunAbout(key, name, nil, fn)
 }
 
-// RunAbout is Run for an operation that works on an object; see Process.WorksOnObject.
+// RunAbout is Run for an operation that works on an object; see Process.WorksOn.
 func (o *NestedOperations) RunAbout(key OperationKey, name string, about api.Object, fn func(p *Process) error) error {
 	// A rejected attempt may succeed later, so it counts as an effect too.
 	o.actor.engine.effects++

@@ -32,8 +32,8 @@ type Process struct {
 	// calls counts the beginnings and the ends of calls: it is odd during a call.
 	calls  uint32
 	slot   int        // index in actor.procs
-	object api.Ref    // see WorksOn
-	about  api.Object // see WorksOnObject
+	object api.Ref    // of a worker: the object of the key
+	about  api.Object // see WorksOn
 	id     uint64
 	cause  uint64                // process that asked for this one, zero for none
 	waits  waiter                // see Signal.Wait
@@ -219,12 +219,9 @@ func (p *Process) kill() {
 func (p *Process) String() string { return p.name }
 
 // WorksOn names the object that the process works on. If its work fails, the trace entry carries the object.
-func (p *Process) WorksOn(ref api.Ref) { p.object, p.about = ref, nil }
+func (p *Process) WorksOn(obj api.Object) { p.about = obj }
 
-// WorksOnObject is WorksOn for an object. Its key is computed when it is needed.
-func (p *Process) WorksOnObject(obj api.Object) { p.about = obj }
-
-// About returns the object of WorksOnObject, or of an operation that works on one; nil for none.
+// About returns the object of WorksOn, or of an operation that works on one; nil for none.
 func (p *Process) About() api.Object { return p.about }
 
 // Object returns the object that the process works on; it is empty if that is not known.

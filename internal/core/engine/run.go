@@ -19,9 +19,6 @@ func (e *Engine) RunMode() (RunMode, time.Duration) { return e.mode, e.deadline 
 // Runs reports whether events run at this moment: the caller is part of one, or is called between two of them.
 func (e *Engine) Runs() bool { return e.source != nil }
 
-// Working reports whether any event is queued that Settle waits for.
-func (e *Engine) Working() bool { return e.waiting > 0 }
-
 // Step runs the next event and moves the clock to it. It reports whether there was one. Loops that are not armed queue nothing.
 func (e *Engine) Step() bool {
 	e.beginRun(Stepping, forever)

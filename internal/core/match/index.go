@@ -93,19 +93,6 @@ func (x *Index) All() iter.Seq[*corev1.PersistentVolume] {
 	}
 }
 
-// VolumesFor lists, by name, the volumes whose claimRef names the claim, given as "namespace/name". The uid in the
-// claimRef may be any: see objects.IsMine.
-func (x *Index) VolumesFor(claimKey string) []*corev1.PersistentVolume {
-	volumes := []*corev1.PersistentVolume{}
-	if c := x.claims.Get(claimKey); c != nil {
-		for e := range c.Pointing() {
-			volumes = append(volumes, e.PV)
-		}
-	}
-	slices.SortFunc(volumes, func(a, b *corev1.PersistentVolume) int { return strings.Compare(a.Name, b.Name) })
-	return volumes
-}
-
 // PutVolume adds the volume, or replaces the one of the same name.
 func (x *Index) PutVolume(pv *corev1.PersistentVolume) *VolumeEntry {
 	e := x.EntryFor(pv.Name)

@@ -76,27 +76,28 @@ func TestPhases(t *testing.T) {
 func TestRetries(t *testing.T) {
 	e, err := engine.New(engine.Config{Trace: &trace.Trace{}})
 	require.NoError(t, err)
-	var created api.Object
+	created := map[api.Kind]api.Object{}
 	for _, obj := range []api.Object{fake.Volume("pv", "1Gi", fake.CSISource("csi", "handle-1")), fake.Claim("data", "1Gi"),
 		fake.Node("n1"), fake.Pod("web")} {
-		created, err = e.API().Create(e.User(), obj, store.CreateOptions{})
+		obj, err := e.API().Create(e.User(), obj, store.CreateOptions{})
 		require.NoError(t, err)
+		created[api.RefTo(obj).Kind] = obj
 	}
 	broken := errors.New("broken")
 	_, err = e.NewActor("controller", func(a *engine.Actor) {
 		for _, tt := range []struct {
 			queue, key string
 			kind       api.Kind
-			object     api.Ref
+			object     api.Object
 		}{
 			{queue: "claims", key: "default/data", kind: api.PersistentVolumeClaim},
 			{queue: "volumes", key: "pv", kind: api.PersistentVolume},
 			{queue: "nodes", key: "n1", kind: api.Node},
-			{queue: "pods by uid", key: string(created.GetUID()), object: api.RefTo(created)},
+			{queue: "pods by uid", key: string(created[api.Pod].GetUID()), object: created[api.Pod]},
 			{queue: "something", key: "unknown"},
 		} {
 			q := a.NewQueue(engine.QueueConfig{Name: tt.queue, Kind: tt.kind, Sync: func(p *engine.Process, _ string) error {
-				if tt.kind == "" {
+				if tt.object != nil {
 					p.WorksOn(tt.object)
 				}
 				return broken
@@ -105,9 +106,9 @@ func TestRetries(t *testing.T) {
 		}
 		operations := a.NewNestedOperations()
 		a.After(time.Second, "operation", func(*engine.Process) {
-			for _, ref := range []api.Ref{api.RefTo(created), {Kind: api.PersistentVolume, Key: "pv"}} {
-				require.NoError(t, operations.Run(engine.OperationKey{Volume: ref.Key}, "operation", func(p *engine.Process) error {
-					p.WorksOn(ref)
+			for _, obj := range []api.Object{created[api.Pod], created[api.PersistentVolume]} {
+				require.NoError(t, operations.Run(engine.OperationKey{Volume: obj.GetName()}, "operation", func(p *engine.Process) error {
+					p.WorksOn(obj)
 					return broken
 				}))
 			}
