@@ -17,10 +17,9 @@ import (
 // requests shall appear in the trace. A rule of Cluster.Faults with the actor user/NAME hits the writes of that client, except for its delay.
 func Config(c *volsim.Cluster) *rest.Config {
 	return &rest.Config{
-		Host:      "http://volsim.invalid",
-		Transport: server(c),
-		QPS:       -1,
-		// Answers are never in protobuf.
+		Host:          "http://volsim.invalid",
+		Transport:     server(c),
+		QPS:           -1,
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
 	}
 }

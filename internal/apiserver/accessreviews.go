@@ -4,10 +4,10 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver/auth"
-	"github.com/volsim/volsim/internal/apiserver/objectjson"
 )
 
 // answerReview answers a review of who a client is, or of what it may do.
@@ -27,8 +27,16 @@ func (s *Server) answerReview(r *request, opts metav1.CreateOptions) ([]byte, in
 	}
 	s.ownReview(r, obj.(api.Object))
 	obj = s.auth.AnswerReview(obj.(api.Object), r.userInfo())
-	data, err := objectjson.Encode(obj, r.resource.GVK())
+	data, err := s.representReview(r, obj.(api.Object), r.resource.GVK())
 	return data, http.StatusCreated, err
+}
+
+// representReview returns the answer to a review or to a request for a token, in the type that the request asks for (API-588).
+func (s *Server) representReview(r *request, obj api.Object, gvk schema.GroupVersionKind) ([]byte, error) {
+	if r.format.as != nil {
+		return s.convert(r, obj)
+	}
+	return r.format.encode(obj, gvk)
 }
 
 // ownReview sets the managedFields of a review: its client owns what it asks.

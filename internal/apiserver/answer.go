@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -74,11 +73,11 @@ func failure(req *http.Request, r *request, err error) *answer {
 		}
 	}
 	status := statusOf(err)
-	f, negotiateErr := negotiate(req, convertibleObject)
+	f, negotiateErr := negotiate(req, unconverted)
 	if negotiateErr != nil {
-		f = format{}
+		f = format{raw: true} // API-587
 	}
-	data, err := json.Marshal(status)
+	data, err := f.encode(status, statusKind)
 	if err == nil {
 		data, err = f.write(data)
 	}

@@ -33,7 +33,7 @@ func (s *Server) current(r *resources.Resource, obj api.Object) api.Object {
 	if v == nil || v.Schema == nil || !ok {
 		return obj
 	}
-	key := encodingKey{r, obj.GetUID()}
+	key := encodingKey{resource: r, uid: obj.GetUID()}
 	if known := s.currents[key]; known.stored == obj && known.definition == v {
 		return known.now
 	}

@@ -93,10 +93,10 @@ func (s *Server) delete(r *request) ([]byte, int, error) {
 		code = http.StatusAccepted
 	}
 	if gone && !r.resource.KeepsDeleted {
-		data, err := json.Marshal(metav1.Status{
+		data, err := r.format.encode(&metav1.Status{
 			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess,
 			Details: &metav1.StatusDetails{Name: obj.GetName(), Group: r.resource.Group, Kind: r.resource.Resource, UID: obj.GetUID()},
-		})
+		}, statusKind)
 		return data, code, err
 	}
 	data, err := s.represent(r, obj)

@@ -9,15 +9,27 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/internal/apiserver/discovery"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
-func isDiscovery(as schema.GroupVersionKind) bool {
-	return as == discovery.Aggregation.WithKind("APIGroupDiscoveryList")
+// allowsAggregation reports whether discovery has a form.
+func allowsAggregation(_ string, as *schema.GroupVersionKind) bool {
+	return as == nil || *as == discovery.Aggregation.WithKind("APIGroupDiscoveryList")
 }
+
+// Endpoints of discovery (API-587).
+var (
+	coreEndpoint     = endpoint{allows: allowsAggregation, route: bodyTypes}
+	groupsEndpoint   = endpoint{allows: allowsAggregation}
+	resourceEndpoint = endpoint{allows: unconverted.allows, route: bodyTypes}
+	versionEndpoint  = endpoint{route: bodyTypes[:1:1]}
+	// anyEndpoint answers whatever the request accepts.
+	anyEndpoint = endpoint{}
+)
 
 // serveDiscovery answers requests that are not for objects: discovery, version, health and metrics. It returns nil for others.
 func (s *Server) serveDiscovery(req *http.Request) *answer {
@@ -29,7 +41,7 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 		return nil // longer than /apis/GROUP/VERSION
 	}
 	s.mu.Lock()
-	document, convertible := s.document(path)
+	document, in := s.document(path)
 	s.mu.Unlock()
 	if document == nil {
 		return nil
@@ -37,21 +49,27 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 	if req.Method != http.MethodGet {
 		return failure(req, nil, errMethod())
 	}
-	f, err := negotiate(req, convertible)
+	f, err := negotiate(req, in)
 	if err != nil {
 		return failure(req, nil, err)
 	}
-	contentType := f.contentType()
 	s.mu.Lock()
 	value := document(f)
 	s.mu.Unlock()
 	if text, ok := value.(metricsText); ok {
 		return &answer{code: http.StatusOK, contentType: metricsType, data: []byte(text)}
 	}
+	var data []byte
+	if obj, ok := value.(runtime.Object); ok {
+		data, err = f.encode(obj, obj.GetObjectKind().GroupVersionKind())
+	} else {
+		f = format{raw: true}
+		data, err = json.Marshal(value)
+	}
+	contentType := f.contentType()
 	if f.as != nil {
 		contentType += ";g=" + f.as.Group + ";v=" + f.as.Version + ";as=" + f.as.Kind
 	}
-	data, err := json.Marshal(value)
 	if err == nil {
 		data, err = f.write(data)
 	}
@@ -70,9 +88,9 @@ func (s *Server) serveDiscovery(req *http.Request) *answer {
 	return a
 }
 
-// document returns the function that makes the document at a path, in a format, and the types to which it can be converted. It returns
+// document returns the function that makes the document at a path, in a format, and the formats that it has. It returns
 // nil for a path without one. The caller has the lock.
-func (s *Server) document(path string) (make func(format) any, convertible func(schema.GroupVersionKind) bool) {
+func (s *Server) document(path string) (make func(format) any, in endpoint) {
 	fixed := func(value any) func(format) any { return func(format) any { return value } }
 	switch path {
 	case "/api":
@@ -81,39 +99,39 @@ func (s *Server) document(path string) (make func(format) any, convertible func(
 				return discovery.Aggregated(s.resources, func(group string) bool { return group == "" })
 			}
 			return discovery.CoreVersions()
-		}, isDiscovery
+		}, coreEndpoint
 	case "/apis":
 		return func(f format) any {
 			if f.as != nil {
 				return discovery.Aggregated(s.resources, func(group string) bool { return group != "" })
 			}
 			return discovery.Groups(s.resources)
-		}, isDiscovery
+		}, groupsEndpoint
 	case "/metrics":
-		return func(format) any { return s.metrics() }, nothingConvertible
+		return func(format) any { return s.metrics() }, anyEndpoint
 	case "/metrics/slis":
-		return fixed(metricsText(discovery.HealthMetrics())), nothingConvertible
+		return fixed(metricsText(discovery.HealthMetrics())), anyEndpoint
 	case "/version":
-		return fixed(discovery.Version), nothingConvertible
+		return fixed(discovery.Version), versionEndpoint
 	case "":
-		return fixed(metav1.RootPaths{Paths: discovery.Paths(s.resources)}), nothingConvertible
+		return fixed(metav1.RootPaths{Paths: discovery.Paths(s.resources)}), anyEndpoint
 	}
 	if group, ok := strings.CutPrefix(path, "/apis/"); ok {
 		for _, g := range s.resources.Groups() {
 			if group == g.Name && group != "" {
-				return fixed(discovery.Group(g)), nothingConvertible
+				return fixed(discovery.Group(g)), unconverted
 			}
 			for _, gv := range g.Versions {
 				if group == gv.String() {
-					return fixed(discovery.Resources(s.resources, gv)), nothingConvertible
+					return fixed(discovery.Resources(s.resources, gv)), resourceEndpoint
 				}
 			}
 		}
 	}
 	if path == "/api/v1" {
-		return fixed(discovery.Resources(s.resources, resources.CoreGroup)), nothingConvertible
+		return fixed(discovery.Resources(s.resources, resources.CoreGroup)), resourceEndpoint
 	}
-	return nil, nil
+	return nil, endpoint{}
 }
 
 // serveHealth answers a request for a health endpoint or one of its checks, with any method. It returns nil for other paths.

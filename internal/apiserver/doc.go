@@ -7,7 +7,8 @@
 // What a request goes through:
 //
 //   - request.go: path and query, parsed once into a request; package resources: the table of resources, and what definitions say of them;
-//   - negotiate.go: the format of the answer; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation; errors.go: Status objects;
+//   - negotiate.go: the format of the answer; protobuf.go: answers in protobuf; decode.go: bodies in JSON, YAML and protobuf, with fieldValidation;
+//     errors.go: Status objects;
 //   - objects.go, patch.go, apply.go, delete.go, list.go: the verbs; package ownership: the managers of fields; selectors.go: label and field
 //     selectors;
 //   - reviewpass.go: writes that policies and webhooks review, in passes; review.go: the order of the reviews; reviewobjects.go, reviewbody.go:
@@ -31,6 +32,6 @@
 // and the order of deliveries determined, through [Hooks]. The server never waits with its lock held, so it works inside a bubble of
 // testing/synctest.
 //
-// Not simulated: client certificates, the Node authorizer, answers in protobuf or CBOR, proxies, exec, attach, port-forward, the contents of
+// Not simulated: client certificates, the Node authorizer, CBOR, APIServices in protobuf, proxies, exec, attach, port-forward, the contents of
 // logs.
 package apiserver

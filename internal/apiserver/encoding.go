@@ -16,22 +16,23 @@ import (
 	"github.com/volsim/volsim/internal/core/leases"
 )
 
-// encodings holds the JSON of stored objects: a version is encoded once for its writer, for all watches, and for all lists. It is safe for
-// concurrent use.
+// encodings holds stored objects in JSON and in protobuf: a version is encoded once for its writer, for all watches, and for all lists. It is safe
+// for concurrent use.
 type encodings struct {
 	mu    sync.Mutex
 	known map[encodingKey]*encoding
 	lists map[listKey]encodedList
-	size  int // bytes of JSON in known and lists
+	size  int // bytes in known and lists
 }
 
 // listKey identifies a list of all objects of a namespace, or of all namespaces.
 type listKey struct {
 	resource  *resources.Resource
 	namespace string
+	protobuf  bool
 }
 
-// encodedList is the JSON of the items of a list, while no object of the kind has been written since.
+// encodedList has the encoded items of a list, while no object of the kind has been written since.
 type encodedList struct {
 	items      []byte
 	writes     uint64
@@ -42,26 +43,44 @@ type encodedList struct {
 type encodingKey struct {
 	resource *resources.Resource
 	uid      types.UID
+	protobuf bool
 }
 
-// encoding is the JSON of one version of an object.
+// encoding is one version of an object in JSON or in protobuf.
 type encoding struct {
-	object api.Object
-	data   []byte
+	object   api.Object
+	protobuf bool
+	data     []byte
 	// kind is the length of the beginning that names the kind, which items of lists lack; 0 if they have it.
 	kind int
 }
 
-// maxEncoded is how many bytes of JSON are kept. When there are more, all are dropped.
+// maxEncoded is how many bytes are kept. When there are more, all are dropped.
 const maxEncoded = 64 << 20
 
-// item returns the JSON of the object as an item of a list.
+// item appends the object as an item of a list.
 func (e *encoding) item(into []byte) []byte {
-	if e.kind == 0 {
+	switch {
+	case e.protobuf:
+		message := e.message()
+		return append(appendLength(into, itemField, len(message)), message...)
+	case e.kind == 0:
 		return append(into, e.data...)
 	}
 	return append(append(into, '{'), e.data[e.kind:]...)
 }
+
+// sizeOfItem returns how many bytes the object needs as an item of a list: in JSON at most, in protobuf exactly.
+func (e *encoding) sizeOfItem() int {
+	if !e.protobuf {
+		return len(e.data) + len(",")
+	}
+	n := len(e.message())
+	return len(appendLength(nil, itemField, n)) + n
+}
+
+// message returns the message of the object in protobuf.
+func (e *encoding) message() []byte { return e.data[e.kind : len(e.data)-len(afterMessage)] }
 
 // shown is a stored object as a resource shows it. Nothing of it changes, so it can be encoded without the server's lock.
 type shown struct {
@@ -76,25 +95,29 @@ func (s *Server) shown(r *resources.Resource, obj api.Object) (shown, error) {
 	return shown{r, obj, value}, err
 }
 
-// find returns the JSON of a stored object, or nil if it is not known.
-func (c *encodings) find(r *resources.Resource, obj api.Object) *encoding {
+// find returns the encoding of a stored object, or nil if it is not known.
+func (c *encodings) find(r *resources.Resource, obj api.Object, protobuf bool) *encoding {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.known[encodingKey{r, obj.GetUID()}]; e != nil && e.object == obj {
+	if e := c.known[encodingKey{r, obj.GetUID(), protobuf}]; e != nil && e.object == obj {
 		return e
 	}
 	return nil
 }
 
-// make encodes an object, and keeps its JSON.
-func (c *encodings) make(o shown) (*encoding, error) {
-	data, kind, err := objectjson.EncodeWithKind(o.value, o.resource.GVK())
+// make encodes an object, and keeps the result.
+func (c *encodings) make(o shown, protobuf bool) (*encoding, error) {
+	encode := objectjson.EncodeWithKind
+	if protobuf {
+		encode = encodeMessage
+	}
+	data, kind, err := encode(o.value, o.resource.GVK())
 	if err != nil {
 		return nil, err
 	}
-	e := &encoding{o.object, data, kind}
+	e := &encoding{o.object, protobuf, data, kind}
 	if uid := o.object.GetUID(); uid != "" {
-		c.keep(encodingKey{o.resource, uid}, e)
+		c.keep(encodingKey{o.resource, uid, protobuf}, e)
 	}
 	return e, nil
 }
@@ -109,7 +132,7 @@ func (c *encodings) keep(key encodingKey, e *encoding) {
 	c.known[key] = e
 }
 
-// list returns the JSON of the items of a list.
+// list returns the encoded items of a list.
 func (c *encodings) list(key listKey) (l encodedList, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,63 +155,67 @@ func (c *encodings) add(size int) {
 	}
 }
 
-// encoding returns the JSON of a stored object with its kind. The caller has the server's lock.
-func (s *Server) encoding(r *resources.Resource, obj api.Object) (*encoding, error) {
+// encoding returns a stored object with its kind in JSON or protobuf. The caller has the server's lock.
+func (s *Server) encoding(r *resources.Resource, obj api.Object, protobuf bool) (*encoding, error) {
 	obj, err := s.inVersion(r, obj)
 	if err != nil {
 		return nil, err
 	}
-	if known := s.encoded.find(r, obj); known != nil {
+	if known := s.encoded.find(r, obj, protobuf); known != nil {
 		return known, nil
 	}
 	o, err := s.shown(r, obj)
 	if err != nil {
 		return nil, err
 	}
-	return s.encoded.make(o)
+	return s.encoded.make(o, protobuf)
 }
 
 // encode returns the JSON of a stored object with its kind. The caller has the server's lock, and may not append to the result.
 func (s *Server) encode(r *resources.Resource, obj api.Object) ([]byte, error) {
-	e, err := s.encoding(r, obj)
+	e, err := s.encoding(r, obj, false)
 	if err != nil {
 		return nil, err
 	}
 	return e.data, nil
 }
 
-// encodeRead is encode for an object as clients read it.
-func (s *Server) encodeRead(r *resources.Resource, obj api.Object) ([]byte, error) {
+// encodeRead returns an object as clients read it.
+func (s *Server) encodeRead(r *resources.Resource, obj api.Object, protobuf bool) ([]byte, error) {
 	obj, err := s.asRead(r, obj)
 	if err != nil {
 		return nil, err
 	}
-	return s.encode(r, obj)
+	e, err := s.encoding(r, obj, protobuf)
+	if err != nil {
+		return nil, err
+	}
+	return e.data, nil
 }
 
-// encodeList returns the JSON of a list of objects of one kind. As in lists of kube-apiserver, items do not name their kind, except custom
-// objects. The second result is the part of the JSON that has the items.
-func (s *Server) encodeList(r *resources.Resource, items []api.Object, meta metav1.ListMeta) (data, part []byte, err error) {
+// encodeList returns a list of objects of one kind in JSON or protobuf. As in lists of kube-apiserver, items do not name their kind, except custom
+// objects. The second result is the part that has the items.
+func (s *Server) encodeList(r *resources.Resource, items []api.Object, meta metav1.ListMeta, protobuf bool) (data, part []byte, err error) {
 	encodings := make([]*encoding, len(items))
 	size := 0
 	for i, obj := range items {
-		if encodings[i], err = s.encoding(r, obj); err != nil {
+		if encodings[i], err = s.encoding(r, obj, protobuf); err != nil {
 			return nil, nil, err
 		}
-		size += len(encodings[i].data) + len(",")
+		size += encodings[i].sizeOfItem()
 	}
-	if data, err = listHead(r, meta, size); err != nil {
+	if data, err = listHead(r, meta, protobuf, size, size); err != nil {
 		return nil, nil, err
 	}
 	begin := len(data)
 	for i, e := range encodings {
-		if i > 0 {
+		if i > 0 && !protobuf {
 			data = append(data, ',')
 		}
 		data = e.item(data)
 	}
 	end := len(data)
-	return append(data, listTail...), data[begin:end:end], nil
+	return append(data, listTail(protobuf)...), data[begin:end:end], nil
 }
 
 // customListMeta is the metadata of a list of custom objects.
@@ -198,10 +225,19 @@ type customListMeta struct {
 	ResourceVersion    string `json:"resourceVersion"`
 }
 
-const listTail = "]}"
+// listTail returns what follows the items of a list.
+func listTail(protobuf bool) string {
+	if protobuf {
+		return afterMessage
+	}
+	return "]}"
+}
 
-// listHead returns the JSON of a list up to its items, with room for that many bytes of items, what follows them, and a line break.
-func listHead(r *resources.Resource, meta metav1.ListMeta, size int) ([]byte, error) {
+// listHead returns a list up to its items, with room for items, what follows them, and a line break. size is how many bytes of items there are.
+func listHead(r *resources.Resource, meta metav1.ListMeta, protobuf bool, size, room int) ([]byte, error) {
+	if protobuf {
+		return beginList(r, meta, size, room)
+	}
 	kind := metav1.TypeMeta{Kind: r.KindName + "List", APIVersion: r.GroupVersion().String()}
 	head, err := json.Marshal(struct {
 		metav1.TypeMeta `json:",inline"`
@@ -218,42 +254,47 @@ func listHead(r *resources.Resource, meta metav1.ListMeta, size int) ([]byte, er
 		return nil, fmt.Errorf("encode a list of %s: %w", r.Resource, err)
 	}
 	const begin = `,"items":[`
-	data := make([]byte, 0, len(head)+len(begin)+size+len(listTail)+len("\n"))
+	data := make([]byte, 0, len(head)+len(begin)+room+len("]}\n"))
 	return append(append(data, head[:len(head)-1]...), begin...), nil
 }
 
-// wholeJSON is the JSON of a list. Other answers may share its items, so they must not be changed.
-type wholeJSON struct{ head, items []byte }
+// wholeList is an encoded list. Other answers may share its items, so they must not be changed.
+type wholeList struct {
+	head, items []byte
+	tail        string
+}
 
-// joined returns the JSON in one piece.
-func (d wholeJSON) joined() []byte { return slices.Concat(d.head, d.items, []byte(listTail)) }
+// joined returns the list in one piece.
+func (d wholeList) joined() []byte { return slices.Concat(d.head, d.items, []byte(d.tail)) }
 
 // wholeList answers a list of all objects of a namespace, or of all namespaces, at the newest version. Clients that start together ask for the
 // same lists, so their items are encoded once. ok is false for other lists, and for Leases, which change by themselves.
-func (s *Server) wholeList(r *request) (d wholeJSON, ok bool) {
+func (s *Server) wholeList(r *request) (d wholeList, ok bool) {
 	if r.format.as != nil || s.resources.ConversionOf(r.resource) != nil || !r.selectsAll() || r.list.Limit > 0 || r.list.Continue != "" || r.resource.Kind == leases.ObjectKind {
-		return wholeJSON{}, false
+		return wholeList{}, false
 	}
 	if v := r.list.ResourceVersion; v != "" && v != "0" || r.list.ResourceVersionMatch != "" {
-		return wholeJSON{}, false
+		return wholeList{}, false
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(s.store.Version(), 10)}
-	key, writes := listKey{r.resource, r.namespace}, s.store.Writes(r.resource.Kind)
+	protobuf := r.format.protobuf
+	key, writes := listKey{r.resource, r.namespace, protobuf}, s.store.Writes(r.resource.Kind)
 	known, ok := s.encoded.list(key)
 	definition := s.resources.Definition(r.resource)
 	if ok && known.writes == writes && known.definition == definition {
-		if head, err := listHead(r.resource, meta, 0); err == nil {
-			return wholeJSON{head, known.items}, true
+		if head, err := listHead(r.resource, meta, protobuf, len(known.items), 0); err == nil {
+			return wholeList{head, known.items, listTail(protobuf)}, true
 		}
 	}
 	objs, err := s.readAll(r.resource, s.objects(r, ""))
 	if err != nil {
-		return wholeJSON{}, false
+		return wholeList{}, false
 	}
-	data, items, err := s.encodeList(r.resource, objs, meta)
+	data, items, err := s.encodeList(r.resource, objs, meta, protobuf)
 	if err != nil {
-		return wholeJSON{}, false
+		return wholeList{}, false
 	}
 	s.encoded.keepList(key, encodedList{items, writes, definition})
-	return wholeJSON{data[:len(data)-len(items)-len(listTail)], items}, true
+	tail := listTail(protobuf)
+	return wholeList{data[:len(data)-len(items)-len(tail)], items, tail}, true
 }

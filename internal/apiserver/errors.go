@@ -11,10 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // errNoRoute is the error for a path that no resource has. Its answer is a text, and not a Status.
 var errNoRoute = errors.New("404 page not found")
+
+// statusKind is the kind of the answers that are no objects.
+var statusKind = resources.CoreGroup.WithKind("Status")
 
 // statusOf returns the Status for an error. An error that is none of Kubernetes' has code 500 and no reason.
 func statusOf(err error) *metav1.Status {

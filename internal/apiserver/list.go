@@ -42,7 +42,7 @@ func (err versionError) Error() string { return err.field.Error() }
 func (s *Server) list(r *request) ([]byte, error) {
 	if d, ok := s.wholeList(r); ok {
 		if r.format.asIs() && len(d.items) > 0 {
-			r.items = d.items
+			r.items, r.tail = d.items, d.tail
 			return d.head, nil
 		}
 		return d.joined(), nil
@@ -54,12 +54,12 @@ func (s *Server) list(r *request) ([]byte, error) {
 	return s.representList(r, page.items, page.meta)
 }
 
-// representList returns the JSON of a list, in the type that the request asks for.
+// representList returns a list in the format and the type that the request asks for.
 func (s *Server) representList(r *request, items []api.Object, meta metav1.ListMeta) ([]byte, error) {
 	if r.format.as != nil {
 		return s.convertList(r, items, meta)
 	}
-	data, _, err := s.encodeList(r.resource, items, meta)
+	data, _, err := s.encodeList(r.resource, items, meta, r.format.protobuf)
 	return data, err
 }
 

@@ -5,48 +5,74 @@ import (
 	"encoding/json"
 	"mime"
 	"net/http"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/munnerz/goautoneg"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
+
+	"github.com/volsim/volsim/api"
+	"github.com/volsim/volsim/internal/apiserver/kinds"
+	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
 // bodyTypes are the media types of request bodies, the default first.
 var bodyTypes = []string{runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf}
 
-// format is the representation of an answer.
+// streamTypes are those of watches.
+var streamTypes = []string{runtime.ContentTypeJSON + ";stream=watch", runtime.ContentTypeProtobuf + ";stream=watch"}
+
+// format is the representation of an answer: JSON, YAML or protobuf.
 type format struct {
-	yaml   bool
-	pretty bool
+	yaml, protobuf bool
+	pretty         bool // indented JSON
+	raw            bool // indented JSON without a line break at its end
 	// as is the type to convert objects to, Table for example; nil converts nothing. Discovery has types of its own.
 	as *schema.GroupVersionKind
 }
 
 func (f format) contentType() string {
-	if f.yaml {
+	switch {
+	case f.yaml:
 		return runtime.ContentTypeYAML
+	case f.protobuf:
+		return runtime.ContentTypeProtobuf
 	}
 	return runtime.ContentTypeJSON
 }
 
-// asIs reports whether an answer is its JSON and a line break.
-func (f format) asIs() bool { return !f.yaml && !f.pretty }
+// asIs reports whether write adds no more than the end.
+func (f format) asIs() bool { return f.protobuf || !f.yaml && !f.pretty && !f.raw }
 
-// write returns the bytes of an answer from its JSON. It may append to data.
+// end returns what an answer ends with.
+func (f format) end() string {
+	if f.protobuf {
+		return ""
+	}
+	return "\n"
+}
+
+// write returns the bytes of an answer from its JSON, or its protobuf. It may append to data.
 func (f format) write(data []byte) ([]byte, error) {
+	if f.protobuf {
+		return data, nil
+	}
 	if f.yaml {
 		return yaml.JSONToYAML(data)
 	}
-	if f.pretty {
+	if f.pretty || f.raw {
 		var out bytes.Buffer
 		if err := json.Indent(&out, data, "", "  "); err != nil {
 			return nil, err
 		}
 		data = out.Bytes()
+	}
+	if f.raw {
+		return data, nil
 	}
 	if n := len(data); cap(data) > n && data[:n+1][n] == '\n' {
 		return data[:n+1], nil // as encodeTyped left it; others may be reading it
@@ -54,78 +80,71 @@ func (f format) write(data []byte) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// clause is one media type of an Accept header.
-type clause struct {
-	mediaType string
-	params    map[string]string
-	quality   float64
+// endpoint says in which formats a path is answered.
+type endpoint struct {
+	// allows reports whether it answers in a media type, with objects converted to a type unless that is nil. Without it there is nothing to choose.
+	allows func(mediaType string, as *schema.GroupVersionKind) bool
+	// route are the media types of its route, which refuses requests that accept none of them; nil if it does not.
+	route []string
 }
 
-// parseAccept returns the clauses of an Accept header, those with the highest quality first. It ignores malformed clauses.
-func parseAccept(header string) []clause {
-	var clauses []clause
-	for part := range strings.SplitSeq(header, ",") {
-		mediaType, params, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
-		quality := 1.0
-		if q, ok := params["q"]; ok {
-			if quality, err = strconv.ParseFloat(q, 64); err != nil {
-				quality = 1.0
-			}
-			delete(params, "q")
-		}
-		clauses = append(clauses, clause{mediaType, params, quality})
-	}
-	sort.SliceStable(clauses, func(i, j int) bool { return clauses[i].quality > clauses[j].quality })
-	return clauses
-}
-
-// negotiate chooses the format of the answer from the Accept header. convertible reports whether an answer can be converted to a type.
-// Protobuf is never chosen: clients that prefer it accept JSON, too.
-func negotiate(req *http.Request, convertible func(schema.GroupVersionKind) bool) (format, error) {
+// negotiate chooses the format of the answer from the Accept header (API-587).
+func negotiate(req *http.Request, e endpoint) (format, error) {
 	f := format{pretty: wantsPretty(req)}
 	header := req.Header.Get("Accept")
 	if header == "" || header == runtime.ContentTypeJSON || header == "*/*" {
 		return f, nil
 	}
-	known := false
-	for _, c := range parseAccept(header) {
-		switch c.mediaType {
-		case runtime.ContentTypeYAML:
-			f.yaml = true
-		case runtime.ContentTypeJSON, "application/*", "*/*":
-			f.yaml = false
-		case runtime.ContentTypeProtobuf:
-			known = true
-			continue
-		default:
-			continue
-		}
-		known = true
-		if kind := c.params["as"]; kind != "" || c.params["g"] != "" || c.params["v"] != "" {
-			as := schema.GroupVersionKind{Group: c.params["g"], Version: c.params["v"], Kind: kind}
-			if !convertible(as) {
-				continue
-			}
-			f.as = &as
-		}
-		if c.params["pretty"] == "1" {
-			f.pretty = true
-		}
+	if e.route != nil && !acceptsRoute(header, e.route) {
+		return f, serverError(http.StatusNotAcceptable,
+			"406: Not Acceptable\n\nAvailable representations: "+strings.Join(e.route, ", "))
+	}
+	if e.allows == nil {
 		return f, nil
 	}
-	if !known {
-		return f, serverError(http.StatusNotAcceptable,
-			"406: Not Acceptable\n\nAvailable representations: "+strings.Join(bodyTypes[:], ", "))
+	for _, clause := range goautoneg.ParseAccept(header) {
+		wanted := clause.Type + "/" + clause.SubType
+		for _, mediaType := range bodyTypes {
+			if wanted != mediaType && wanted != "application/*" && wanted != "*/*" {
+				continue
+			}
+			as := convertTo(clause.Params)
+			if stream := clause.Params["stream"]; stream != "" && (stream != "watch" || mediaType == runtime.ContentTypeYAML) || !e.allows(mediaType, as) {
+				continue
+			}
+			f.yaml, f.protobuf, f.as = mediaType == runtime.ContentTypeYAML, mediaType == runtime.ContentTypeProtobuf, as
+			f.pretty = f.pretty || clause.Params["pretty"] == "1"
+			return f, nil
+		}
 	}
-	return f, errAccept()
+	return f, errAccept(bodyTypes)
 }
 
-func errAccept() error {
+// acceptsRoute reports whether a route answers a request: it does not know application/*.
+func acceptsRoute(header string, route []string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		mediaType, _, _ := strings.Cut(part, ";")
+		if mediaType = strings.TrimSpace(mediaType); mediaType == "*/*" || slices.Contains(route, mediaType) {
+			return true
+		}
+	}
+	return false
+}
+
+// convertTo returns the type that a clause of an Accept header asks for, or nil.
+func convertTo(params map[string]string) *schema.GroupVersionKind {
+	kind, hasKind := params["as"]
+	group, hasGroup := params["g"]
+	version, hasVersion := params["v"]
+	if !hasKind && !hasGroup && !hasVersion {
+		return nil
+	}
+	return &schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
+}
+
+func errAccept(accepted []string) error {
 	return mediaError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
-		"only the following media types are accepted: "+strings.Join(bodyTypes, ", "))
+		"only the following media types are accepted: "+strings.Join(accepted, ", "))
 }
 
 // wantsPretty reports whether the answer is indented: if the request asks for it, or comes from a browser or from curl.
@@ -144,20 +163,38 @@ func wantsPretty(req *http.Request) bool {
 	return false
 }
 
-// convertibleToMetadata is convertibleObject for what has no Table.
-func convertibleToMetadata(as schema.GroupVersionKind) bool {
-	return as.Kind != "Table" && convertibleObject(as)
-}
-
-// convertibleObject reports whether objects and lists can be converted to a type.
-func convertibleObject(as schema.GroupVersionKind) bool {
-	if as.Group != metav1.GroupName || as.Version != "v1" && as.Version != "v1beta1" {
-		return false
+// endpoint returns the endpoint of a request for objects. Custom objects have no messages in protobuf, and their route does not refuse anything
+// (API-571).
+func (r *request) endpoint() endpoint {
+	e := endpoint{route: bodyTypes}
+	switch {
+	case r.resource.Custom:
+		e.route = nil
+	case r.verb == resources.VerbList || r.verb == resources.VerbWatch:
+		e.route = append(slices.Clip(bodyTypes), streamTypes...)
 	}
-	return as.Kind == "Table" || as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
+	e.allows = func(mediaType string, as *schema.GroupVersionKind) bool {
+		switch {
+		case as == nil:
+			return mediaType != runtime.ContentTypeProtobuf || hasMessages(r.resource)
+		case as.Group != metav1.GroupName || as.Version != "v1" && as.Version != "v1beta1":
+			return false
+		case as.Kind == "Table":
+			return mediaType != runtime.ContentTypeProtobuf && r.hasTable()
+		}
+		return as.Kind == "PartialObjectMetadata" || as.Kind == "PartialObjectMetadataList"
+	}
+	return e
 }
 
-func nothingConvertible(schema.GroupVersionKind) bool { return false }
+// hasTable reports whether the objects of a request have Tables (API-440, API-566, API-581).
+func (r *request) hasTable() bool {
+	withoutStatus := r.resource.Kind == kinds.APIService || r.resource.Kind == kinds.ResourceClaim
+	return !r.resource.Review && (r.subresource != string(api.Status) || !withoutStatus)
+}
+
+// unconverted answers in all formats.
+var unconverted = endpoint{allows: func(_ string, as *schema.GroupVersionKind) bool { return as == nil }}
 
 // mediaTypeOf returns the media type of a request body.
 func mediaTypeOf(header string) (string, error) {

@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -61,7 +60,7 @@ func (r *request) ofPod() bool {
 	return r.subresource == resources.SubresourceBinding || r.subresource == resources.SubresourceEviction || r.resource.Resource == resources.Bindings
 }
 
-// represent makes one object the answer, in the type that the request asks for: it returns its JSON, or sets r.shown.
+// represent makes one object the answer, in the type that the request asks for: it returns it encoded, or sets r.shown.
 func (s *Server) represent(r *request, obj api.Object) ([]byte, error) {
 	obj, err := s.asRead(r.resource, obj)
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *Server) represent(r *request, obj api.Object) ([]byte, error) {
 	if r.format.as != nil {
 		return s.convert(r, obj)
 	}
-	if known := s.encoded.find(r.resource, obj); known != nil {
+	if known := s.encoded.find(r.resource, obj, r.format.protobuf); known != nil {
 		return known.data, nil
 	}
 	shown, err := s.shown(r.resource, obj)
@@ -204,11 +203,10 @@ var (
 )
 
 // success is the answer to a write that returns no object.
-func success() ([]byte, int, error) {
-	status := metav1.Status{
+func (r *request) success() ([]byte, int, error) {
+	data, err := r.format.encode(&metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated,
-	}
-	data, err := json.Marshal(status)
+	}, statusKind)
 	return data, http.StatusCreated, err
 }
 
@@ -236,7 +234,7 @@ func (s *Server) bind(r *request, opts metav1.CreateOptions) ([]byte, int, error
 	if err != nil {
 		return nil, 0, err
 	}
-	return success()
+	return r.success()
 }
 
 // evict deletes a pod unless a PodDisruptionBudget forbids it.
@@ -277,7 +275,7 @@ func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, erro
 	if err != nil {
 		return nil, 0, err
 	}
-	return success()
+	return r.success()
 }
 
 // deleteOptions converts the options of a delete.

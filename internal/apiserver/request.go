@@ -25,7 +25,6 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/volsim/volsim/api"
-	"github.com/volsim/volsim/internal/apiserver/kinds"
 	"github.com/volsim/volsim/internal/apiserver/resources"
 )
 
@@ -53,6 +52,7 @@ type request struct {
 	selector    selector                    // of a list, a watch and a deletecollection
 	warnings    []string                    // headers of the answer
 	items       []byte                      // of the answer to a list, if others share them
+	tail        string                      // what follows items
 	shown       *shown                      // the object of the answer, to be encoded when the server's lock is free; nil for none
 
 	context context.Context // of the client
@@ -155,15 +155,7 @@ func (s *Server) parse(req *http.Request) (*request, error) {
 	r.manager = cmp.Or(r.query.Get("fieldManager"), r.client)
 	r.actor = s.cfg.Actor(req, r.manager)
 	var err error
-	convertible := convertibleObject
-	// API-440, API-566, API-581: what has no Table.
-	if r.resource.Review || r.subresource == string(api.Status) && (r.resource.Kind == kinds.APIService || r.resource.Kind == kinds.ResourceClaim) {
-		convertible = convertibleToMetadata
-	}
-	if r.format, err = negotiate(req, convertible); err != nil {
-		if res.Custom {
-			err = errAccept() // API-571
-		}
+	if r.format, err = negotiate(req, r.endpoint()); err != nil {
 		return nil, err
 	}
 	if r.verb == resources.VerbList || r.verb == resources.VerbWatch || r.verb == resources.VerbDeleteCollection {

@@ -334,11 +334,11 @@ func (s *Server) execute(r *request) (*answer, error) {
 	}
 	a := &answer{code: code, contentType: r.format.contentType(), warnings: r.warnings, data: data}
 	if r.items != nil {
-		a.items, a.tail = r.items, []byte(listTail+"\n")
+		a.items, a.tail = r.items, []byte(r.tail+r.format.end())
 		return a, nil
 	}
 	if r.shown != nil {
-		e, err := s.encoded.make(*r.shown)
+		e, err := s.encoded.make(*r.shown, r.format.protobuf)
 		if err != nil {
 			return nil, err
 		}
@@ -350,7 +350,7 @@ func (s *Server) execute(r *request) (*answer, error) {
 	return a, nil
 }
 
-// carryOut does what a request asks for, with the server's lock held. It returns the JSON of the answer, or sets r.shown.
+// carryOut does what a request asks for, with the server's lock held. It returns the encoded answer, or sets r.shown.
 func (s *Server) carryOut(r *request) (data []byte, code int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -368,7 +368,7 @@ func (s *Server) carryOut(r *request) (data []byte, code int, err error) {
 	return s.faulty(r)
 }
 
-// handle carries out a request. It returns the JSON of its answer, or sets r.shown.
+// handle carries out a request. It returns its encoded answer, or sets r.shown.
 func (s *Server) handle(r *request) ([]byte, int, error) {
 	if r.subresource == resources.SubresourceScale {
 		return s.scale(r)

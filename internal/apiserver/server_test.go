@@ -1,6 +1,7 @@
 package apiserver_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -133,6 +134,15 @@ func failure(message, rest string) string {
 	return `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":` + string(quoted) + "," + rest + "}"
 }
 
+// indented returns JSON as kube-apiserver sends it where it does not negotiate (API-587).
+func indented(text string) string {
+	var out bytes.Buffer
+	if err := json.Indent(&out, []byte(text), "", "  "); err != nil {
+		panic(err)
+	}
+	return out.String()
+}
+
 func TestRejectedRequests(t *testing.T) {
 	badRequest := func(message string) string { return failure(message, `"reason":"BadRequest","code":400`) }
 	noRoute := failure("the server could not find the requested resource", `"reason":"NotFound","details":{},"code":404`)
@@ -192,8 +202,8 @@ func TestRejectedRequests(t *testing.T) {
 		},
 		{
 			name: "an answer of an unknown type", line: "GET " + claims, headers: []string{"Accept: text/html"}, code: 406,
-			want: failure("406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf",
-				`"reason":"NotAcceptable","details":{},"code":406`),
+			want: indented(failure("406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, "+
+				"application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch", `"reason":"NotAcceptable","details":{},"code":406`)),
 		},
 		{
 			name: "another name in the body", line: "PUT " + claims + "/other", body: claim, code: 400,

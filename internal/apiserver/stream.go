@@ -15,6 +15,7 @@ import (
 
 // stream is the body of the answer to a watch: events in order, each after its delay.
 type stream struct {
+	format    format
 	actor     string
 	permitFor func(Transition, <-chan struct{}) Permit
 	lag       func() time.Duration
@@ -51,7 +52,10 @@ type event struct {
 }
 
 // appendFrame appends the event as sent on the wire.
-func (e event) appendFrame(data []byte) []byte {
+func (e event) appendFrame(data []byte, f format) []byte {
+	if f.protobuf {
+		return appendEventMessage(data, e)
+	}
 	data = append(data, `{"type":"`...)
 	data = append(data, e.changeType...)
 	data = append(data, `","object":`...)
@@ -64,7 +68,7 @@ func (st *stream) deliver(r *resources.Resource, encode encoder) func(api.Change
 	return func(c api.Change[api.Object]) {
 		e := event{changeType: watch.EventType(c.Type), object: c.Object, number: r.Changes, at: st.now(), late: c.Object}
 		if st.late == nil {
-			e = e.encoded(encode)
+			e = e.encoded(encode, st.format)
 		}
 		st.mu.Lock()
 		if st.queued += len(e.data); st.queued > maxQueued {
@@ -79,13 +83,13 @@ func (st *stream) deliver(r *resources.Resource, encode encoder) func(api.Change
 }
 
 // encoded returns the event with its object encoded.
-func (e event) encoded(encode encoder) event {
+func (e event) encoded(encode encoder, f format) event {
 	if e.late == nil {
 		return e
 	}
 	var err error
 	if e.data, err = encode(e.late); err != nil {
-		return errorEvent(err)
+		return errorEvent(err, f)
 	}
 	e.late = nil
 	return e
@@ -204,7 +208,7 @@ func (st *stream) Read(p []byte) (int, error) {
 				return 0, err
 			}
 			if ok {
-				st.frame = e.encoded(st.late).appendFrame(st.frame[:0])
+				st.frame = e.encoded(st.late, st.format).appendFrame(st.frame[:0], st.format)
 				st.rest = st.frame
 			}
 			continue

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	internalscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	metav1beta1 "k8s.io/apimachinery/pkg/apis/meta/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -22,7 +24,7 @@ import (
 
 // Objects as Tables and as PartialObjectMetadata.
 
-// convert returns the JSON of an object in the type that the request asks for.
+// convert returns an object in the format and the type that the request asks for.
 func (s *Server) convert(r *request, obj api.Object) ([]byte, error) {
 	switch r.format.as.Kind {
 	case "Table":
@@ -32,7 +34,10 @@ func (s *Server) convert(r *request, obj api.Object) ([]byte, error) {
 		}
 		return s.table(r, []api.Object{obj}, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()}, opts)
 	case "PartialObjectMetadata":
-		return json.Marshal(partial(obj, r.format.as.GroupVersion()))
+		return r.encodePartial(obj)
+	}
+	if r.resource.Custom {
+		return nil, errors.New("content is not a list") // API-588
 	}
 	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadataList, but the requested object is not a list (*%s.%s)",
 		internalPackage(r.resource.Group), r.resource.KindName))
@@ -55,10 +60,17 @@ func (s *Server) convertList(r *request, items []api.Object, list metav1.ListMet
 		for _, obj := range items {
 			partials.Items = append(partials.Items, *partial(obj, gv))
 		}
-		return json.Marshal(partials)
+		if gv == metav1beta1.SchemeGroupVersion {
+			// API-586: the message of the older list has its fields in another order.
+			return r.format.encode(&metav1beta1.PartialObjectMetadataList{TypeMeta: partials.TypeMeta, ListMeta: list, Items: partials.Items}, gv.WithKind(partials.Kind))
+		}
+		return r.format.encode(&partials, gv.WithKind(partials.Kind))
 	}
-	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (*%s.%sList)",
-		internalPackage(r.resource.Group), r.resource.KindName))
+	listType := internalPackage(r.resource.Group) + "." + r.resource.KindName + "List"
+	if r.resource.Custom {
+		listType = "unstructured.UnstructuredList" // API-588
+	}
+	return nil, errNotConvertible(fmt.Sprintf("you requested PartialObjectMetadata, but the requested object is a list (*%s)", listType))
 }
 
 func errNotConvertible(message string) error {
@@ -127,10 +139,16 @@ func partial(obj api.Object, gv schema.GroupVersion) *metav1.PartialObjectMetada
 	return p
 }
 
+// encodePartial returns the metadata of an object in the format of the request.
+func (r *request) encodePartial(obj api.Object) ([]byte, error) {
+	p := partial(obj, r.format.as.GroupVersion())
+	return r.format.encode(p, p.GroupVersionKind())
+}
+
 // watchConverter returns the encoder of a watch whose events have another type. Only the first Table has headers.
 func (s *Server) watchConverter(r *request) (encoder, error) {
 	if r.format.as.Kind != "Table" {
-		return func(obj api.Object) ([]byte, error) { return json.Marshal(partial(obj, r.format.as.GroupVersion())) }, nil
+		return r.encodePartial, nil
 	}
 	opts, err := tableOptions(r)
 	if err != nil {

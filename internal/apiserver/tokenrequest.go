@@ -5,8 +5,6 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/volsim/volsim/internal/apiserver/objectjson"
 )
 
 var (
@@ -31,6 +29,6 @@ func (s *Server) issueToken(r *request, opts metav1.CreateOptions) ([]byte, int,
 	if err := s.auth.IssueToken(req, r.ref()); err != nil {
 		return nil, 0, err
 	}
-	data, err := objectjson.Encode(req, tokenRequest)
+	data, err := s.representReview(r, req, tokenRequest)
 	return data, http.StatusCreated, err
 }

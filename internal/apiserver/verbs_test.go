@@ -263,8 +263,11 @@ func TestFormats(t *testing.T) {
 		"  resourceVersion: \"1\"\n  uid: "+f.uid(classes+"/fast")+"\nprovisioner: example.com/disk\nreclaimPolicy: Delete\nvolumeBindingMode: Immediate\n",
 		f.must("GET "+classes+"/fast", "", "Accept: application/yaml"))
 	require.True(t, strings.HasPrefix(f.must("GET "+classes+"/fast", "", "User-Agent: curl/8"), "{\n  \"kind\": \"StorageClass\",\n"))
-	// JSON where protobuf is preferred.
-	require.Contains(t, f.must("GET "+classes+"/fast", "", "Accept: application/vnd.kubernetes.protobuf,application/json"), `{"kind":"StorageClass"`)
+	for _, accept := range []string{"application/vnd.kubernetes.protobuf,application/json", "application/vnd.kubernetes.protobuf, */*"} {
+		resp, got := f.request("GET "+classes+"/fast", "", "Accept: "+accept)
+		require.Equal(t, "application/vnd.kubernetes.protobuf", resp.Header.Get("Content-Type"))
+		require.True(t, strings.HasPrefix(got, "k8s\x00"))
+	}
 
 	table := func(accept string) metav1.Table {
 		t.Helper()
@@ -281,8 +284,8 @@ func TestFormats(t *testing.T) {
 	require.Contains(t, string(got.Rows[0].Object.Raw), `"kind":"PartialObjectMetadata"`)
 	require.Contains(t, f.must("GET "+classes+"/fast", "", "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"),
 		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"fast"`)
-	f.expect("GET "+classes, "", 406, failure("you requested PartialObjectMetadata, but the requested object is a list (*storage.StorageClassList)",
-		`"reason":"NotAcceptable","code":406`), "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
+	f.expect("GET "+classes, "", 406, indented(failure("you requested PartialObjectMetadata, but the requested object is a list (*storage.StorageClassList)",
+		`"reason":"NotAcceptable","code":406`)), "Accept: application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io")
 }
 
 // watcher reads the events of a watch.
@@ -361,7 +364,7 @@ func TestDiscovery(t *testing.T) {
 	require.Contains(t, f.must("GET /api", ""), `{"kind":"APIVersions","versions":["v1"]`)
 	require.Contains(t, f.must("GET /apis", ""), `{"name":"storage.k8s.io","versions":[{"groupVersion":"storage.k8s.io/v1"`)
 	require.Contains(t, f.must("GET /api/v1", ""), `{"name":"pods/binding","singularName":"","namespaced":true,"kind":"Binding","verbs":["create"]}`)
-	require.Contains(t, f.must("GET /version", ""), `"gitVersion":"v1.36.3"`)
+	require.Contains(t, f.must("GET /version", ""), `"gitVersion": "v1.36.3"`)
 	resp, got := f.request("GET /apis", "", "Accept: application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json")
 	require.Equal(t, "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", resp.Header.Get("Content-Type"))
 	require.Contains(t, got, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2"`)

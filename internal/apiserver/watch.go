@@ -1,13 +1,13 @@
 package apiserver
 
 import (
-	"encoding/json"
 	"net/http"
 	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/volsim/volsim/api"
@@ -17,8 +17,11 @@ import (
 
 // startWatch answers with a stream of changes.
 func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
+	if r.format.yaml { // API-587
+		return nil, errAccept(streamTypes)
+	}
 	st := &stream{
-		actor: r.actor, permitFor: s.cfg.Hooks.Await, lag: func() time.Duration { return s.cfg.Hooks.Lag(r.actor) },
+		format: r.format, actor: r.actor, permitFor: s.cfg.Hooks.Await, lag: func() time.Duration { return s.cfg.Hooks.Lag(r.actor) },
 		now: s.cfg.Backend.Now, crashed: s.clients.ended(r.client),
 		canceled: req.Context().Done(), err: req.Context().Err, ready: make(chan struct{}, 1), closed: make(chan struct{}),
 	}
@@ -56,7 +59,7 @@ func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 	switch {
 	case apierrors.IsResourceExpired(err):
 		// The server answers as if the watch had begun, and reports the error as its first event.
-		st.events = []event{errorEvent(err)}
+		st.events = []event{errorEvent(err, r.format)}
 		st.finish()
 		stop = func() {}
 	case err != nil:
@@ -91,18 +94,20 @@ func (s *Server) watchTimeout(r *request) time.Duration {
 	return s.cfg.WatchTimeout
 }
 
-// streamType returns the media type of a stream. Streams are always JSON.
+// streamType returns the media type of a stream. Streams are never YAML.
 func streamType(f format) string {
-	f.yaml = false
-	return f.contentType()
+	if f.protobuf {
+		return runtime.ContentTypeProtobuf + ";stream=watch"
+	}
+	return runtime.ContentTypeJSON
 }
 
-// encoder returns the JSON of an object as the watch shows it.
+// encoder returns an object as the watch shows it.
 type encoder func(api.Object) ([]byte, error)
 
 func (s *Server) watchEncoder(r *request) (encoder, error) {
 	if r.format.as == nil {
-		return func(obj api.Object) ([]byte, error) { return s.encodeRead(r.resource, obj) }, nil
+		return func(obj api.Object) ([]byte, error) { return s.encodeRead(r.resource, obj, r.format.protobuf) }, nil
 	}
 	convert, err := s.watchConverter(r)
 	if err != nil {
@@ -147,16 +152,16 @@ func (s *Server) bookmark(r *request, encode encoder, annotations map[string]str
 	obj.SetAnnotations(annotations)
 	data, err := encode(obj)
 	if err != nil {
-		return errorEvent(err)
+		return errorEvent(err, r.format)
 	}
 	return event{changeType: watch.Bookmark, data: data}
 }
 
 // errorEvent returns the event that ends a watch.
-func errorEvent(err error) event {
-	data, err := json.Marshal(statusOf(err))
+func errorEvent(err error, f format) event {
+	data, err := f.encode(statusOf(err), statusKind)
 	if err != nil {
-		data = []byte("null")
+		panic(err) // a Status can always be encoded
 	}
 	return event{changeType: watch.Error, data: data}
 }

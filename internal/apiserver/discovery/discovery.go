@@ -42,29 +42,29 @@ func Paths(t *resources.Table) []string {
 }
 
 // CoreVersions lists the versions of the core group.
-func CoreVersions() metav1.APIVersions {
-	return metav1.APIVersions{
+func CoreVersions() *metav1.APIVersions {
+	return &metav1.APIVersions{
 		TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
 		ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: "127.0.0.1"}},
 	}
 }
 
 // Groups lists the other groups.
-func Groups(t *resources.Table) metav1.APIGroupList {
-	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+func Groups(t *resources.Table) *metav1.APIGroupList {
+	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
 	for _, g := range t.Groups() {
 		if g.Name != "" {
 			document := Group(g)
 			document.TypeMeta = metav1.TypeMeta{}
-			list.Groups = append(list.Groups, document)
+			list.Groups = append(list.Groups, *document)
 		}
 	}
 	return list
 }
 
 // Group describes a group.
-func Group(g *resources.Group) metav1.APIGroup {
-	document := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: g.Name}
+func Group(g *resources.Group) *metav1.APIGroup {
+	document := &metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: g.Name}
 	for _, gv := range g.Versions {
 		document.Versions = append(document.Versions, metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version})
 	}
@@ -73,8 +73,8 @@ func Group(g *resources.Group) metav1.APIGroup {
 }
 
 // Resources lists the resources and subresources of a group.
-func Resources(t *resources.Table, gv schema.GroupVersion) metav1.APIResourceList {
-	list := metav1.APIResourceList{
+func Resources(t *resources.Table, gv schema.GroupVersion) *metav1.APIResourceList {
+	list := &metav1.APIResourceList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String(), APIResources: []metav1.APIResource{},
 	}
 	if gv.Group == "" {
@@ -110,8 +110,8 @@ func storageVersionHash(gvk schema.GroupVersionKind) string {
 }
 
 // Aggregated returns the newer form of discovery for some groups.
-func Aggregated(t *resources.Table, wanted func(group string) bool) apidiscoveryv2.APIGroupDiscoveryList {
-	list := apidiscoveryv2.APIGroupDiscoveryList{
+func Aggregated(t *resources.Table, wanted func(group string) bool) *apidiscoveryv2.APIGroupDiscoveryList {
+	list := &apidiscoveryv2.APIGroupDiscoveryList{
 		TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: Aggregation.String()},
 		Items:    []apidiscoveryv2.APIGroupDiscovery{},
 	}

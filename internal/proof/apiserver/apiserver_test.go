@@ -299,6 +299,9 @@ func answerText(code int, header http.Header, body string) string {
 	for _, warning := range header.Values("Warning") {
 		text += "Warning: " + warning + "\n"
 	}
+	if strings.Contains(header.Get("Content-Type"), "protobuf") {
+		body = fromProtobuf(header.Get("Content-Type"), body)
+	}
 	return text + normalizedBody(body)
 }
 
