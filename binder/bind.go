@@ -81,10 +81,10 @@ func (c *controller) pointClaim(
 	}
 	pointed := *claim
 	pointed.Spec.VolumeName = pv.Name
-	pointed.Spec.Resources.Requests = oneOf(claim.Spec.Resources.Requests, pv.Spec.Capacity)
+	pointed.Spec.Resources.Requests = sharedRequests(claim.Spec.Resources.Requests, pv.Spec.Capacity)
 	switch {
 	case chosen && !completed:
-		pointed.Annotations = c.provisioned.completed(claim.Annotations)
+		pointed.Annotations = c.annotations.completed(claim.Annotations)
 	case chosen:
 		pointed.Annotations = withAnnotations(claim.Annotations, boundKeys...)
 	default:
@@ -100,16 +100,17 @@ func (c *controller) pointClaim(
 	return updated, nil
 }
 
-// oneOf returns the second list if both have the same storage and nothing else, and the first one otherwise. A claim often requests
-// exactly the capacity of its volume, and resource lists take most of the memory of stored objects, so the two share one list.
-func oneOf(asked, has corev1.ResourceList) corev1.ResourceList {
-	if len(asked) == 1 && len(has) == 1 {
-		size, sized := asked[corev1.ResourceStorage]
-		if actual, ok := has[corev1.ResourceStorage]; sized && ok && size == actual {
-			return has
+// sharedRequests returns the capacity of a volume if it has the same storage as the requests and both have nothing else, and the requests
+// otherwise. A claim often requests exactly the capacity of its volume, and resource lists take most of the memory of stored objects, so the
+// two share one list.
+func sharedRequests(requests, capacity corev1.ResourceList) corev1.ResourceList {
+	if len(requests) == 1 && len(capacity) == 1 {
+		requested, ok := requests[corev1.ResourceStorage]
+		if size, has := capacity[corev1.ResourceStorage]; ok && has && requested == size {
+			return capacity
 		}
 	}
-	return asked
+	return requests
 }
 
 // referenceTo returns the claimRef for a claim (BIND-071).
@@ -313,40 +314,4 @@ func (c *controller) updateClaim(p *engine.Process, claim *corev1.PersistentVolu
 	}
 	err = c.cacheClaim(updated)
 	return updated, err
-}
-
-// Most claims and volumes have no annotations of their own. Those that a bind adds are one shared map, which, like all stored data, is
-// never changed.
-var (
-	boundKeys     = []string{objects.AnnBoundByController}
-	completedKeys = []string{objects.AnnBoundByController, objects.AnnBindCompleted}
-	onlyBound     = map[string]string{objects.AnnBoundByController: objects.AnnYes}
-	onlyCompleted = map[string]string{objects.AnnBoundByController: objects.AnnYes, objects.AnnBindCompleted: objects.AnnYes}
-)
-
-// withAnnotations returns a copy of the map with the keys set, or the map itself if it has them.
-func withAnnotations(annotations map[string]string, keys ...string) map[string]string {
-	missing := 0
-	for _, key := range keys {
-		if _, ok := annotations[key]; !ok {
-			missing++
-		}
-	}
-	switch {
-	case missing == 0:
-		return annotations
-	case len(annotations) > 0:
-	case slices.Equal(keys, boundKeys):
-		return onlyBound
-	case slices.Equal(keys, completedKeys):
-		return onlyCompleted
-	}
-	next := make(map[string]string, len(annotations)+missing)
-	maps.Copy(next, annotations)
-	for _, key := range keys {
-		if _, ok := next[key]; !ok {
-			next[key] = objects.AnnYes
-		}
-	}
-	return next
 }

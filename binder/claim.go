@@ -73,7 +73,8 @@ func (c *controller) syncUnboundClaim(p *engine.Process, claim *corev1.Persisten
 	case "BIND-057":
 		// BIND-057: a volume is provisioned. The status stays as it is, whatever it is.
 		p.Decide("BIND-057", claim, "synchronizing unbound PersistentVolumeClaim: no volume found, provisioning")
-		return c.provision(p, claim)
+		c.provision(p, claim)
+		return nil
 	default:
 		// BIND-058: no component creates a volume for the claim.
 		p.Decide("BIND-058", claim, "synchronizing unbound PersistentVolumeClaim: no volume found")
@@ -196,8 +197,8 @@ func (c *controller) assignClass(p *engine.Process, claim *corev1.PersistentVolu
 
 // loseClaim sets the phase Lost and emits an Event (BIND-077).
 func (c *controller) loseClaim(p *engine.Process, rule string, claim *corev1.PersistentVolumeClaim, reason, text string) error {
-	// BIND-077: nothing happens if the claim is Lost already.
 	c.log.Info(4, "Updating updateClaimStatusWithEvent", pvc(claim), klog.String("setPhase", corev1.ClaimLost))
+	// BIND-077: nothing happens if the claim is Lost already.
 	if claim.Status.Phase == corev1.ClaimLost {
 		c.log.Info(4, "Updating updateClaimStatusWithEvent, phase already set", pvc(claim), klog.String("phase", corev1.ClaimLost))
 		return nil

@@ -65,7 +65,7 @@ type controller struct {
 	resync      *engine.Ticker
 	dirty       dirtySet
 	repeats     repeats
-	provisioned sharedAnnotations
+	annotations sharedAnnotations
 }
 
 // New is for package volsim: callers use volsim.New.

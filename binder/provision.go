@@ -23,7 +23,7 @@ import (
 const csiPlugin = backends.InTreePrefix + "csi"
 
 // provision chooses the way in which a claim gets a new volume, and starts the operation (PROV-020 to PROV-026).
-func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolumeClaim) error {
+func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolumeClaim) {
 	if !c.cfg.DisableProvisioning {
 		c.log.Info(4, "provisionClaim: started", pvc(claim))
 	}
@@ -64,7 +64,6 @@ func (c *controller) provision(p *engine.Process, claim *corev1.PersistentVolume
 		}
 		run(func(p *engine.Process) error { return c.provisionExternally(p, claim, d.Provisioner) })
 	}
-	return nil
 }
 
 const noPlugin = "Error finding provisioning plugin for claim"
@@ -80,7 +79,7 @@ func (c *controller) provisionExternally(p *engine.Process, claim *corev1.Persis
 		return err
 	}
 	// PROV-032, PROV-033: every run emits the Event.
-	text := c.provisioned.waiting(provisioner)
+	text := c.annotations.waiting(provisioner)
 	c.events.Event(p, claim, corev1.EventTypeNormal, "ExternalProvisioning", text)
 	c.log.Info(3, "provisionClaimOperationExternal provisioning claim", pvc(claim), klog.String("msg", text))
 	return nil
@@ -95,58 +94,13 @@ func (c *controller) nameProvisioner(
 		return claim, nil
 	}
 	named := *claim
-	named.Annotations = c.provisioned.naming(claim.Annotations, provisioner)
+	named.Annotations = c.annotations.naming(claim.Annotations, provisioner)
 	named.Annotations, _ = objects.RepairClaimMigration(&named, c.cfg.Migration)
 	updated, err := c.updateClaim(p, &named)
 	if err != nil {
 		return claim, err
 	}
 	return updated, nil
-}
-
-// sharedAnnotations are those of claims that one external provisioner provisions for, which most often have no others. They share the maps,
-// which, like all stored data, are never changed, and the text of an Event. All are of the provisioner that was named last.
-type sharedAnnotations struct {
-	provisioner string
-	named       map[string]string // the two that name it
-	bound       map[string]string // these and those that a bind adds
-	text        string            // of the Event about a claim that waits for it
-}
-
-// naming returns the annotations of a claim with those that name its provisioner.
-func (s *sharedAnnotations) naming(annotations map[string]string, provisioner string) map[string]string {
-	if len(annotations) == 0 && s.named != nil && s.provisioner == provisioner {
-		return s.named
-	}
-	named := make(map[string]string, len(annotations)+2)
-	maps.Copy(named, annotations)
-	named[objects.AnnStorageProvisioner] = provisioner
-	named[objects.AnnBetaStorageProvisioner] = provisioner
-	if len(annotations) == 0 {
-		*s = sharedAnnotations{provisioner, named, withAnnotations(named, completedKeys...), waitingText(provisioner)}
-	}
-	return named
-}
-
-// waiting returns the text of the Event about a claim that waits for a volume of the provisioner (PROV-032).
-func (s *sharedAnnotations) waiting(provisioner string) string {
-	if s.named != nil && s.provisioner == provisioner {
-		return s.text
-	}
-	return waitingText(provisioner)
-}
-
-func waitingText(provisioner string) string {
-	return "Waiting for a volume to be created either by the external provisioner '" + provisioner + "' or manually by the system " +
-		"administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered."
-}
-
-// completed returns the annotations of a claim with those that a bind adds.
-func (s *sharedAnnotations) completed(annotations map[string]string) map[string]string {
-	if s.named != nil && maps.Equal(annotations, s.named) {
-		return s.bound
-	}
-	return withAnnotations(annotations, completedKeys...)
 }
 
 // provisionInTree creates a volume with an in-tree plugin, and saves it. An error is retried by a later sync, after the backoff of the
@@ -270,10 +224,10 @@ func (c *controller) createStorage(
 
 // dropSelectedNode removes the scheduler's choice of a node from a claim. An error is ignored.
 func (c *controller) dropSelectedNode(p *engine.Process, claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	// PROV-046: a claim without a selected node is not written.
 	if _, selected := claim.Annotations[objects.AnnSelectedNode]; !selected {
 		return claim
 	}
-	// PROV-046: a claim without a selected node is not written.
 	dropped := *claim
 	dropped.Annotations = maps.Clone(claim.Annotations)
 	delete(dropped.Annotations, objects.AnnSelectedNode)

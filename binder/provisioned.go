@@ -140,7 +140,7 @@ func (c *controller) deleteStorage(p *engine.Process, deleter storage.Backend, p
 		return err
 	}
 	if !slices.Contains(live.Finalizers, objects.InTreeFinalizer) {
-		return err
+		return nil
 	}
 	unprotected := *live
 	unprotected.Finalizers = slices.DeleteFunc(slices.Clone(live.Finalizers), func(name string) bool {
