@@ -18,6 +18,7 @@
 package binder
 
 // Where to start: controller.go has the queues and handlers, claim.go the sync of a claim, volume.go that of a volume, bind.go the four writes,
-// provision.go dynamic provisioning, provisioned.go what becomes of the new volume, resync.go the objects that a resync skips, and why. The predicates of Match are in internal/core/match.
+// provision.go dynamic provisioning, provisioned.go the object of a new volume, resync.go the objects that a resync skips, and why. The
+// predicates of Match are in internal/core/match.
 //
 // The rules are BIND, MATCH and PROV in docs/rules/binder.md.

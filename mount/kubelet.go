@@ -153,28 +153,7 @@ func (k *kubelet) run(p *engine.Process) {
 	k.began = p.Now()
 	k.statuses.start()
 	k.startLease()
-	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
-		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
-		Update: func(old, d *storagev1.CSIDriver) {
-			k.driversChanged()
-			// MNT-360: other changes leave the period as it is.
-			if limitPeriod(old) != limitPeriod(d) {
-				k.registrar.watchLimit(d.Name)
-			}
-		},
-		Delete: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
-	})
-	k.infNode.Handle(engine.Handler[*corev1.Node]{
-		Add:    func(node *corev1.Node) { k.nodeChanged(node) },
-		Update: func(_, node *corev1.Node) { k.nodeChanged(node) },
-		Delete: func(*corev1.Node) { k.nodeChanged(nil) },
-	})
-	k.infPods.Handle(engine.Handler[*corev1.Pod]{
-		Add:    func(pod *corev1.Pod) { k.podChanged(pod) },
-		Update: func(_, pod *corev1.Pod) { k.podChanged(pod) },
-		Delete: k.podDeleted,
-	})
-	k.watching = true
+	k.watch()
 	k.sourcesReady = !k.node.partitioned
 	if k.resumed {
 		// The same kubelet made the last report, and its pods are not new.

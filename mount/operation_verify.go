@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -10,6 +11,9 @@ import (
 	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
+
+// errNotInStatus is the error of a verification when the node's status does not list the volume (MNT-175).
+var errNotInStatus = errors.New("Volume not attached according to node status")
 
 // verifyVolume starts to verify that a volume which is new on the node is attached (MNT-174).
 func (op *operations) verifyVolume(p *engine.Process, pr volumes.DesiredPair) {

@@ -124,7 +124,7 @@ func (w *podWorker) unmount(p *engine.Process) {
 	w.wait.then(w.unmounted)
 }
 
-// unmounted waits for the rest that is, or may be, mounted for the pod (MNT-387).
+// unmounted goes on when the wait of unmount has ended: it repeats a wait that failed, and otherwise begins the wait of left (MNT-387).
 func (w *podWorker) unmounted(p *engine.Process) {
 	k := w.k
 	if k.unmountError(w.uid, w.wait.err) != nil {

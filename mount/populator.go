@@ -114,7 +114,7 @@ func (pp *populator) processPod(p *engine.Process, pod *corev1.Pod) {
 		}
 	default:
 		// MNT-068: at the first attempt, the next pass tries again.
-		pp.k.populator.ticker.ArmBackground()
+		pp.ticker.ArmBackground()
 	}
 	pp.k.podVolumesChanged(pod.UID)
 	pp.k.reconciler.ticker.Arm()
@@ -172,7 +172,7 @@ func (pp *populator) removePods() {
 			pr.Volume.Attachable = false
 			pp.k.reconciler.ticker.Arm()
 			// The next pass decides whether the pair is still desired.
-			pp.k.populator.ticker.ArmNext()
+			pp.ticker.ArmNext()
 			continue
 		case !pp.runtimeRemoved(uid):
 			// MNT-081: containers may still use it, even if the pod is gone.
@@ -225,7 +225,7 @@ func (op *operations) mustAttach(v volumes.DesiredVolume, spec *volumes.Spec) bo
 func (pp *populator) reprocess(uid types.UID) {
 	// MNT-069: the desired state is refreshed once for each sync of the pod.
 	pp.processed[uid] = false
-	pp.k.populator.ticker.Arm()
+	pp.ticker.Arm()
 }
 
 // podVolumesChanged wakes the pod's worker after a change of its volumes.

@@ -1,7 +1,6 @@
 package mount
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -126,6 +125,3 @@ func claimSize(claim *corev1.PersistentVolumeClaim) int64 {
 	}
 	return size.Value()
 }
-
-// errNotInStatus is the error of a verification when the node's status does not list the volume (MNT-175).
-var errNotInStatus = errors.New("Volume not attached according to node status")

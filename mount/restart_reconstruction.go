@@ -72,7 +72,7 @@ func (rc *reconciler) correctReconstructed(p *engine.Process) {
 	node, err := rc.k.getNode(p)
 	if err != nil {
 		// MNT-457: the next pass tries again.
-		rc.k.reconciler.ticker.ArmBackground()
+		rc.ticker.ArmBackground()
 		return
 	}
 	for _, name := range rc.unverified {
@@ -95,7 +95,7 @@ func (rc *reconciler) correctReconstructed(p *engine.Process) {
 		p.Decide("MNT-457", node, "volume %s is attached: %v", name, at >= 0)
 	}
 	rc.unverified = nil
-	rc.k.reconciler.ticker.Arm()
+	rc.ticker.Arm()
 }
 
 // cleanUpUnreconstructed tries once to unmount what could not be reconstructed (MNT-461).

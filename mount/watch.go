@@ -4,10 +4,38 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/volsim/volsim/internal/core/engine"
 	"github.com/volsim/volsim/internal/core/kubeletstatus"
 )
+
+// watch begins the watches of drivers, of the Node and of its pods.
+func (k *kubelet) watch() {
+	k.drivers.Handle(engine.Handler[*storagev1.CSIDriver]{
+		Add: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
+		Update: func(old, d *storagev1.CSIDriver) {
+			k.driversChanged()
+			// MNT-360: other changes leave the period as it is.
+			if limitPeriod(old) != limitPeriod(d) {
+				k.registrar.watchLimit(d.Name)
+			}
+		},
+		Delete: func(d *storagev1.CSIDriver) { k.driversChanged(); k.registrar.watchLimit(d.Name) },
+	})
+	k.infNode.Handle(engine.Handler[*corev1.Node]{
+		Add:    func(node *corev1.Node) { k.nodeChanged(node) },
+		Update: func(_, node *corev1.Node) { k.nodeChanged(node) },
+		Delete: func(*corev1.Node) { k.nodeChanged(nil) },
+	})
+	k.infPods.Handle(engine.Handler[*corev1.Pod]{
+		Add:    func(pod *corev1.Pod) { k.podChanged(pod) },
+		Update: func(_, pod *corev1.Pod) { k.podChanged(pod) },
+		Delete: k.podDeleted,
+	})
+	k.watching = true
+}
 
 // podChanged receives a new or changed pod from the watch.
 func (k *kubelet) podChanged(pod *corev1.Pod) {

@@ -155,6 +155,37 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 	for _, uid := range c.dump.leftOut {
 		internals.Engine(cluster).Store().AssumeOwner(uid)
 	}
+	c.setEvidence()
+	// The controllers list all objects when they start again, instead of receiving them one by one.
+	controllers := c.controllers()
+	for _, name := range controllers {
+		if err := c.Crash(name); err != nil {
+			return err
+		}
+	}
+	if err := c.load(); err != nil {
+		return err
+	}
+	if err := c.checkRequested(controllers); err != nil {
+		return err
+	}
+	if err := c.resumeLeftover(); err != nil {
+		return err
+	}
+	stopped := c.Evidence.Stopped()
+	controllers = slices.DeleteFunc(controllers, func(name string) bool { return c.still || slices.Contains(stopped, name) })
+	if c.acts {
+		return c.startEarly(controllers)
+	}
+	if err := c.restart(controllers); err != nil {
+		return err
+	}
+	c.resume()
+	return nil
+}
+
+// setEvidence lets the evidence read what claims request in the cluster.
+func (c *Cluster) setEvidence() {
 	c.Evidence.SetRequests(func(key string) int64 {
 		claim, err := c.Claims.Get(key)
 		if err != nil {
@@ -170,13 +201,10 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 		}
 		return objects.ValueOf(claim.Spec.VolumeAttributesClassName)
 	})
-	// The controllers list all objects when they start again, instead of receiving them one by one.
-	controllers := c.controllers()
-	for _, name := range controllers {
-		if err := c.Crash(name); err != nil {
-			return err
-		}
-	}
+}
+
+// load stores the objects of the dump in the cluster.
+func (c *Cluster) load() error {
 	objs := c.dump.dependenciesFirst()
 	if c.policies {
 		var notes []string
@@ -187,28 +215,15 @@ func (c *Cluster) Continue(cluster *volsim.Cluster) error {
 		register(objs, driver)
 	}
 	for _, obj := range objs {
-		if err := internals.Load(cluster, obj); err != nil {
+		if err := internals.Load(c.Cluster, obj); err != nil {
 			return c.dump.sourceOf(api.RefTo(obj)).locate(err)
 		}
 	}
-	if err := c.loadRevisions(); err != nil {
-		return err
-	}
-	if err := c.checkRequested(controllers); err != nil {
-		return err
-	}
-	if err := c.resumeLeftover(); err != nil {
-		return err
-	}
-	stopped := c.Evidence.Stopped()
-	controllers = slices.DeleteFunc(controllers, func(name string) bool { return c.still || slices.Contains(stopped, name) })
-	if !c.acts {
-		if err := c.restart(controllers); err != nil {
-			return err
-		}
-		c.resume()
-		return nil
-	}
+	return c.loadRevisions()
+}
+
+// startEarly starts the attach/detach controller, and the other controllers after startup (see Options.Acts).
+func (c *Cluster) startEarly(controllers []string) error {
 	early := slices.IndexFunc(controllers, func(name string) bool { return name == actors.AttachDetach })
 	if early >= 0 {
 		if err := c.restart(controllers[early : early+1]); err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/volsim/volsim/api"
@@ -74,45 +75,27 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Now: c.Now(), Notes: c.Notes, live: d.Whole}
-	all := len(asked.named) == 0
-	a.all = all
-	if all {
+	a := &Answer{Now: c.Now(), Notes: c.Notes, live: d.Whole, all: len(asked.named) == 0}
+	if a.all {
 		var missing []string
 		a.subject, missing = asked.subject(d)
 		a.Notes = append(slices.Clip(a.Notes), missing...)
 	}
 	now := c.Snapshot()
 	tooLarge := work > 0 && len(d.Objects)*startingEvents > work
-	var p *predict.Prediction
+	predicted := sync.OnceValues(func() (*predict.Prediction, error) {
+		return predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work})
+	})
 	if d.HasPolicies() && opts.Policies != nil && ahead > 0 && !tooLarge {
 		// What the policies refuse shows only while the controllers act.
-		if p, err = predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work}); err != nil {
+		p, err := predicted()
+		if err != nil {
 			return nil, err
 		}
 		now.Refusals = p.Refusals
 	}
-	explainer := explain.New(now)
-	known := map[string]bool{} // already explained as part of another object
-	for i, ref := range refs {
-		progress(i, len(refs))
-		if all && known[objname.Of(ref)] {
-			continue
-		}
-		x, err := explainer.Object(ref)
-		if err != nil {
-			return nil, err
-		}
-		// What a workload waits for has an explanation of its own.
-		ofPods := len(asked.kinds) == 0 && runsPods(ref.Kind) && x.Root().Object != x.Object
-		if all && (ofPods || x.Changes.When == explain.Settled) {
-			continue
-		}
-		mark(known, &x)
-		a.Explanations = append(a.Explanations, x)
-	}
-	if all {
-		a.Explanations = withoutRelated(a.Explanations)
+	if err := a.explain(explain.New(now), refs, len(asked.kinds) == 0, progress); err != nil {
+		return nil, err
 	}
 	shown := map[string]bool{}
 	for i := range a.Explanations {
@@ -128,23 +111,54 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 			predict.Span(ahead)))
 		return a, nil
 	}
-	if p == nil {
-		if p, err = predict.Predict(d, nil, predict.Options{Options: opts, For: ahead, Work: work}); err != nil {
-			return nil, err
-		}
+	p, err := predicted()
+	if err != nil {
+		return nil, err
 	}
-	if all {
+	if a.all {
 		refs = a.manual()
 	}
 	if err := a.findWays(d, opts, a.withPods(refs), work); err != nil {
 		return nil, err
 	}
-	a.Ahead = predict.Span(p.Until.Sub(p.From))
-	if a.Ahead < predict.Span(ahead) {
-		a.Notes = append(a.Notes, fmt.Sprintf("Simulated %s ahead, because the cluster is large; --ahead %s simulates %[2]s.", a.Ahead,
-			predict.Span(ahead)))
-	}
 	addVolumes(c, shown)
+	a.addOutcomes(p, shown, predict.Span(ahead))
+	return a, nil
+}
+
+// explain adds the explanations of objects. If the user named none, it leaves out those in their desired state and those that another
+// explanation contains; ofAnyKind says that the user chose no kinds either.
+func (a *Answer) explain(explainer *explain.Explainer, refs []api.Ref, ofAnyKind bool, progress func(done, all int)) error {
+	known := map[string]bool{} // already explained as part of another object
+	for i, ref := range refs {
+		progress(i, len(refs))
+		if a.all && known[objname.Of(ref)] {
+			continue
+		}
+		x, err := explainer.Object(ref)
+		if err != nil {
+			return err
+		}
+		// What a workload waits for has an explanation of its own.
+		ofPods := ofAnyKind && runsPods(ref.Kind) && x.Root().Object != x.Object
+		if a.all && (ofPods || x.Changes.When == explain.Settled) {
+			continue
+		}
+		mark(known, &x)
+		a.Explanations = append(a.Explanations, x)
+	}
+	if a.all {
+		a.Explanations = withoutRelated(a.Explanations)
+	}
+	return nil
+}
+
+// addOutcomes adds what happened to the shown objects in the simulated time. asked is the time that the user asked for.
+func (a *Answer) addOutcomes(p *predict.Prediction, shown map[string]bool, asked predict.Span) {
+	a.Ahead = predict.Span(p.Until.Sub(p.From))
+	if a.Ahead < asked {
+		a.Notes = append(a.Notes, fmt.Sprintf("Simulated %s ahead, because the cluster is large; --ahead %s simulates %[2]s.", a.Ahead, asked))
+	}
 	for _, o := range p.Outcomes {
 		// What a workload owns belongs to it, also what it makes meanwhile.
 		if o.Owner != "" && shown[o.Owner] {
@@ -154,7 +168,6 @@ func Explain(d *dump.Dump, asked Selection, opts dump.Options, ahead time.Durati
 			a.Outcomes = append(a.Outcomes, o)
 		}
 	}
-	return a, nil
 }
 
 // addVolumes adds the volumes of the attachments in a set of objects: what happens to an attachment is an outcome of its volume.
