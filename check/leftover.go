@@ -20,6 +20,7 @@ var nothingLeft = Invariant{
 	Exceptions: []string{
 		"forced by a fault: a call that took effect although the kubelet got a final error, as every error of an in-tree plugin is",
 		"forced by a restart: a device that stays mounted because no pod had the volume when the kubelet started (MNT-450)",
+		"a pod that ended before the volume was mounted for it, until the pod is deleted: its kubelet still wants the volume (MNT-901)",
 		"hostPath volumes: there is nothing to unmount",
 		"nodes whose kubelet is down or cut off, and Node objects without a simulated node",
 		"attachments whose VolumeAttachment outlives its PersistentVolume, because the external-attacher cannot detach without it (kubernetes-csi/external-attacher issue 235)",
@@ -97,7 +98,7 @@ func (s *state) wanted(r *record, u *use) bool {
 		return info != nil && info.active()
 	}
 	for _, info := range s.podsOf[r.id] {
-		if info.pod.Spec.NodeName == u.Node && info.active() {
+		if info.pod.Spec.NodeName == u.Node && (info.active() || info.waits(r.id)) {
 			return true
 		}
 	}

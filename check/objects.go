@@ -19,10 +19,14 @@ type podInfo struct {
 	since   trace.Entry // the write that bound it to its node
 	claims  []string
 	allowed []volumeID // the volumes that its claims are or were bound to
+	mounted []volumeID // the volumes that were published for it
 }
 
 // active reports whether the pod exists and has not ended.
 func (p *podInfo) active() bool { return !p.gone && !objects.Terminated(p.pod) }
+
+// waits reports whether the kubelet still wants the volume for a pod that has ended: the pod exists, and its volume was never mounted (MNT-901).
+func (p *podInfo) waits(id volumeID) bool { return !p.gone && !slices.Contains(p.mounted, id) }
 
 func (s *state) applyWrite(e *trace.Entry) {
 	key := e.Object.Key

@@ -211,7 +211,7 @@ func TestObjects(t *testing.T) {
 			h.bound()
 			h.call(storage.Attach, "v", "n1", "")
 			h.call(storage.Stage, "v", "n1", "")
-			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Failed"))
+			h.remove("user", pod("p1", "v", "n1"))
 			h.after(patience)
 			h.call(storage.Unstage, "v", "n1", "")
 			h.after(patience)
@@ -219,6 +219,22 @@ func TestObjects(t *testing.T) {
   +0s kubelet/n1: disk.example.com Stage v on n1
 +30m1s nothing-left-behind: v of disk.example.com is still attached to n1, 15m0s after the last pod needed it
   +0s sidecar: disk.example.com Attach v on n1`},
+		{"nothing-left-behind", "MNT-901: wanted by a pod that ended before it was mounted", func(h *history) {
+			h.bound()
+			h.call(storage.Attach, "v", "n1", "")
+			h.call(storage.Stage, "v", "n1", "")
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Failed"))
+			h.after(patience)
+			h.after(patience)
+		}, ""},
+		{"nothing-left-behind", "staged for a pod that ended after it was mounted", func(h *history) {
+			h.bound()
+			h.mounted("n1", "p1")
+			h.put("kubelet/n1", phased(pod("p1", "v", "n1"), "Failed"))
+			h.call(storage.Unpublish, "v", "n1", "p1")
+			h.after(patience)
+		}, `+15m0s nothing-left-behind: v of disk.example.com is still staged on n1, 15m0s after the last pod needed it
+  +0s kubelet/n1: disk.example.com Stage v on n1`},
 		{"nothing-left-behind", "faults stop the clock", func(h *history) {
 			h.bound()
 			h.mounted("n1", "p1")

@@ -34,6 +34,10 @@ func (s *state) applyCall(e *trace.Entry) {
 			delete(r.forced, e.Call.Node)
 		case storage.Stage:
 			delete(r.orphaned, e.Call.Node)
+		case storage.Publish:
+			if info := s.pods[pod]; info != nil && info.waits(id) {
+				info.mounted = append(info.mounted, id)
+			}
 		}
 	case storage.Detach:
 		// A DetachRequest without a node detaches from all nodes.
