@@ -336,6 +336,7 @@ func sampled(t *testing.T, w Model, seed uint64, runs int) map[string]bool {
 
 var (
 	models  = flag.Int("models", 0, "number of random models in TestReductionMissesNothing; 0 is 30, and 120 with -deep")
+	first   = flag.Int64("first", 0, "seed of the first of these models")
 	samples = flag.Int("samples", 60, "number of random orders of each that it runs")
 )
 
@@ -351,7 +352,7 @@ func TestReductionMissesNothing(t *testing.T) {
 	if testing.Short() && number > 40 {
 		number /= 3
 	}
-	for seed := range int64(number) {
+	for seed := *first; seed < *first+int64(number); seed++ {
 		w := randomModel{seed: seed, mode: int(seed / 5 % 3), idle: seed%4 == 3, reviewed: seed%6 == 5,
 			memoryKind: []memoryKind{registered, unregistered, registered, unregistered, undeclared}[seed%5]}
 		x, err := Exhaustive(w.make, Options{MaxRuns: bound})
