@@ -117,6 +117,7 @@ func (r *Resource) complete() {
 		r.Subresources = []Subresource{
 			{SubresourceBinding, CoreGroup.WithKind("Binding"), []string{VerbCreate}},
 			{string(strategy.EphemeralContainers), CoreGroup.WithKind("Pod"), []string{VerbGet, VerbPatch, VerbUpdate}},
+			{string(strategy.Resize), CoreGroup.WithKind("Pod"), []string{VerbGet, VerbPatch, VerbUpdate}},
 			{SubresourceEviction, schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{VerbCreate}},
 		}
 	}
@@ -164,7 +165,6 @@ var refused = map[api.Kind][]struct {
 		{Subresource{SubresourceLog, CoreGroup.WithKind("Pod"), []string{VerbGet}}, NoContainers},
 		{Subresource{"portforward", CoreGroup.WithKind("PodPortForwardOptions"), []string{VerbCreate, VerbGet}}, NoContainers},
 		{Subresource{"proxy", CoreGroup.WithKind("PodProxyOptions"), proxyVerbs}, noNetwork},
-		{Subresource{"resize", CoreGroup.WithKind("Pod"), []string{VerbGet, VerbPatch, VerbUpdate}}, NoContainers},
 	},
 	api.Node:  {{Subresource{"proxy", CoreGroup.WithKind("NodeProxyOptions"), proxyVerbs}, noNetwork}},
 	"Service": {{Subresource{"proxy", CoreGroup.WithKind("ServiceProxyOptions"), proxyVerbs}, noNetwork}},

@@ -163,7 +163,7 @@ func (t *table[T]) createNamed(obj T, version string, opts CreateOptions) (store
 	}
 	t.warnOf(obj, nil)
 	// QUO-026: the rest of the admission comes after validation, and before the name turns out to be taken.
-	if err := t.store.checkLimits(t.resource, obj, nil); err != nil {
+	if err := t.store.checkLimits(t.resource, obj, nil, api.Main); err != nil {
 		return obj, false, err
 	}
 	if err := t.store.checkRuntime(t.resource, obj); err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/plain"
 	"github.com/volsim/volsim/internal/core/quota"
+	"github.com/volsim/volsim/internal/core/strategy"
 )
 
 // QuotaKind and LimitRangeKind are stored as data, and decide about other objects of their namespace (docs/rules/quota.md).
@@ -39,7 +40,7 @@ func (s *Store) completeLimits(obj api.Object) {
 }
 
 // checkLimits decides whether an object is within the LimitRanges of its namespace (QUO-041, QUO-042). old is nil for a new object.
-func (s *Store) checkLimits(r resource, obj, old api.Object) error {
+func (s *Store) checkLimits(r resource, obj, old api.Object, sub api.Subresource) error {
 	if s.limits == nil || s.asGiven {
 		return nil
 	}
@@ -53,8 +54,8 @@ func (s *Store) checkLimits(r resource, obj, old api.Object) error {
 		case *corev1.PersistentVolumeClaim:
 			err = quota.CheckClaim(limits, obj)
 		case *corev1.Pod:
-			// QUO-042: only new pods are checked.
-			if old == nil {
+			// QUO-042: only new pods are checked, and those that are resized.
+			if old == nil || sub == strategy.Resize {
 				err = quota.CheckPod(limits, obj)
 			}
 		}
@@ -105,7 +106,7 @@ func chargesUpdate(obj, old api.Object, sub api.Subresource) bool {
 		return true
 	case *corev1.Pod:
 		before, ok := old.(*corev1.Pod)
-		return ok && sub == api.Main && quota.HasDeadline(obj) != quota.HasDeadline(before)
+		return ok && (sub == strategy.Resize || sub == api.Main && quota.HasDeadline(obj) != quota.HasDeadline(before))
 	case *plain.Object:
 		// QUO-023: the type of a Service may change.
 		return sub == api.Main && api.KindOf(obj) == "Service"

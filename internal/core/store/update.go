@@ -104,6 +104,9 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 	if !reviewed && sub != api.Status {
 		t.trackFields(obj, old, sub)
 	}
+	if sub == strategy.Resize {
+		t.store.completeLimits(obj)
+	}
 	t.restore(obj, old, sub)
 	if reviewed {
 		meta.ResourceVersion = oldMeta.ResourceVersion
@@ -121,10 +124,14 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 			return none, err
 		}
 	}
-	if sub == api.Main {
-		if err := t.admitUpdate(obj, old); err != nil {
-			return none, err
-		}
+	switch sub {
+	case api.Main:
+		err = t.admitUpdate(obj, old)
+	case strategy.Resize:
+		err = t.store.admitPodResize(t.resource, obj, old)
+	}
+	if err != nil {
+		return none, err
 	}
 	if err := t.reviewValid(obj, old, sub); err != nil {
 		return none, err
@@ -144,7 +151,7 @@ func (t *table[T]) replace(c *cell[T], obj T, sub api.Subresource, skipValidatio
 // admitUpdate warns about an update of the main resource, and completes or refuses it. API-003: other subresources have no admission.
 func (t *table[T]) admitUpdate(obj, old T) error {
 	t.warnOf(obj, old)
-	if err := t.store.checkLimits(t.resource, obj, old); err != nil {
+	if err := t.store.checkLimits(t.resource, obj, old, api.Main); err != nil {
 		return err
 	}
 	if t.admission.update == nil {

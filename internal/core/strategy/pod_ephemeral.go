@@ -23,13 +23,19 @@ type Part[T api.Object] struct {
 
 var podParts = map[api.Subresource]Part[*corePod]{
 	EphemeralContainers: {prepareEphemeral, validateEphemeralUpdate},
+	Resize:              {prepareResize, validateResize},
 }
 
 // prepareEphemeral restores everything but the ephemeral containers (API-506).
 func prepareEphemeral(pod, old *corePod) {
 	added := pod.Spec.EphemeralContainers
-	pod.Spec, pod.Status = old.Spec, old.Status
+	keepAllBut(pod, old)
 	pod.Spec.EphemeralContainers = added
+}
+
+// keepAllBut restores a pod, for a subresource that then changes a part of it.
+func keepAllBut(pod, old *corePod) {
+	pod.Spec, pod.Status = old.Spec, old.Status
 	pod.Labels, pod.Annotations, pod.Finalizers, pod.OwnerReferences = old.Labels, old.Annotations, old.Finalizers, old.OwnerReferences
 	pod.DeletionTimestamp, pod.DeletionGracePeriodSeconds = old.DeletionTimestamp, old.DeletionGracePeriodSeconds
 }
