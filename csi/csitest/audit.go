@@ -21,6 +21,14 @@ type audit struct {
 	or   codes.Code // a code that is allowed instead; OK is none
 }
 
+// condition is the flaw.about of an audit. Required fields that a method does not check are one flaw.
+func (a *audit) condition() string {
+	if a.want == codes.InvalidArgument {
+		return a.want.String()
+	}
+	return a.want.String() + ": " + a.why
+}
+
 // auditor is the actor of audits.
 const auditor = "volsim"
 
@@ -197,17 +205,19 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 		}
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, a.want, a.why)
 		f := &e.flaws[len(e.flaws)-1]
-		f.code = storage.Code(a.want.String())
+		f.code, f.about = storage.Code(a.want.String()), a.condition()
 		if c.Method == "NodePublishVolume" && a.want == codes.FailedPrecondition {
 			f.section, f.required = c.Method+" Errors", "a SINGLE_NODE_SINGLE_WRITER volume that is published at another target_path MUST give FAILED_PRECONDITION"
 		}
 	case a.want == codes.OK:
 		e.flaw(wrongCode, c, c.Volume, "%s answers code %s: %s, and success is required: %s", c.Method, code, reply.Status.Message(), a.why)
-		if f := &e.flaws[len(e.flaws)-1]; succeeds[c.Method] != "" {
+		f := &e.flaws[len(e.flaws)-1]
+		if f.about = a.condition(); succeeds[c.Method] != "" {
 			f.section, f.required = c.Method, succeeds[c.Method]
 		}
 	case code != a.want:
 		e.answersWrong(c, storage.Code(a.want.String()), "%s answers code %s, and code %s is required: %s", c.Method, code, a.want, a.why)
+		e.flaws[len(e.flaws)-1].about = a.condition()
 	}
 }
 

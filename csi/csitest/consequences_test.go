@@ -1,6 +1,8 @@
 package csitest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,5 +32,28 @@ func TestOneCauseOneFinding(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, report.Findings, 1, "%s: %v", tt.bug, report.Findings)
 		require.Equal(t, tt.method, report.Findings[0].Method, tt.bug)
+	}
+}
+
+// Mistakes of one method are findings of their own, also if they are of one kind or in one story.
+func TestEachMistakeOneFinding(t *testing.T) {
+	for _, tt := range []struct {
+		bugs    []testdriver.Bug
+		stories []string
+		details []string
+	}{
+		{[]testdriver.Bug{testdriver.CreateIgnoresProperties}, []string{"class-replaced", "create-queries"}, []string{
+			"exists with another set of parameters", "a volume of that name exists, and it is smaller than required_bytes"}},
+		{[]testdriver.Bug{testdriver.PublishIgnoresOtherReadOnly, testdriver.ValidateMissingSucceeds}, []string{"queries"}, []string{
+			"the volume is published at target_path with another readonly", "ValidateVolumeCapabilities succeeds, and code NotFound is required: the volume does not exist"}},
+	} {
+		cfg := testConfig(tt.bugs...)
+		cfg.Stories, cfg.Seeds, cfg.Pairs = tt.stories, -1, -1
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		require.Len(t, report.Findings, len(tt.details), "%v", report.Findings)
+		for _, detail := range tt.details {
+			require.True(t, slices.ContainsFunc(report.Findings, func(f Finding) bool { return strings.Contains(f.Detail, detail) }), "%s: %v", detail, report.Findings)
+		}
 	}
 }

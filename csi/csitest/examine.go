@@ -291,7 +291,8 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 			return
 		}
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, code, trimStatus(o.err))
-		e.flaws[len(e.flaws)-1].code = code
+		f := &e.flaws[len(e.flaws)-1]
+		f.code, f.about = code, string(code)
 		return
 	}
 	switch r := reply.Message.(type) {

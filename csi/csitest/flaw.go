@@ -21,6 +21,7 @@ type flaw struct {
 	steps    []step       // up to the step that shows it
 	path     string       // the mount that is wrong, "" if it is not about a mount
 	overlap  bool         // the call ran at the same time as another one of its volume
+	about    string       // what tells it from other flaws of its kind and method, "" for nothing
 	section  string       // of the specification, for stuck; "" if only the error is known
 	required string       // what the section requires
 	excused  bool         // the driver may do that
@@ -50,6 +51,11 @@ const (
 	secret         flawKind = "secret-shown"      // a reply or an error contains a secret
 )
 
+// same reports whether two flaws are one mistake, and so one finding.
+func (f flaw) same(g flaw) bool {
+	return f.kind == g.kind && f.method == g.method && f.about == g.about
+}
+
 // withoutExcused returns the flaws that are mistakes of the driver. Those of Kubernetes go to the recording.
 func withoutExcused(rec *recording, flaws []flaw) []flaw {
 	return slices.DeleteFunc(flaws, func(f flaw) bool {
@@ -78,14 +84,15 @@ func (e *examiner) flaw(kind flawKind, c *csi.Call, volume string, format string
 // answersWrong records that an error has another code than the table of errors requires.
 func (e *examiner) answersWrong(c *csi.Call, want storage.Code, format string, args ...any) {
 	e.flaw(wrongCode, c, c.Volume, format, args...)
-	e.flaws[len(e.flaws)-1].code = want
+	f := &e.flaws[len(e.flaws)-1]
+	f.code, f.about = want, string(want)
 }
 
 // wrongReply records that a reply has a wrong field. required is what the section about the RPC says about that field.
 func (e *examiner) wrongReply(c *csi.Call, volume, required, format string, args ...any) {
 	e.flaw(invalid, c, volume, format, args...)
 	f := &e.flaws[len(e.flaws)-1]
-	f.section, f.required = c.Method, required
+	f.section, f.required, f.about = c.Method, required, required
 }
 
 // mountFlaw records that a mount is wrong.

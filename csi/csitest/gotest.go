@@ -70,6 +70,7 @@ type recorded struct {
 	Left         map[string]int    `json:",omitempty"` // volumes that were attached before the run, by node_id
 	Missed       []string          `json:",omitempty"` // goals of the story that were not reached
 	Kind, Method string            // of the flaw
+	About        string            `json:",omitempty"` // flaw.about
 	Steps        []json.RawMessage
 }
 
@@ -201,7 +202,7 @@ func record(rec *recording, f flaw, steps []step) string {
 }
 
 func recordSteps(rec *recording, f flaw, steps []step) string {
-	out := recorded{Driver: rec.caps, Nodes: rec.nodes, Before: rec.before, Left: rec.left, Kind: string(f.kind), Method: f.method}
+	out := recorded{Driver: rec.caps, Nodes: rec.nodes, Before: rec.before, Left: rec.left, Kind: string(f.kind), Method: f.method, About: f.about}
 	if f.kind == stuck {
 		out.Missed = rec.missed
 	}
@@ -244,7 +245,7 @@ func readRecorded(text string) (*recording, *flaw, error) {
 		rec.steps = append(rec.steps, s)
 	}
 	for _, f := range examine(rec, rec.steps) {
-		if string(f.kind) == in.Kind && f.method == in.Method {
+		if string(f.kind) == in.Kind && f.method == in.Method && (in.About == "" || f.about == in.About) {
 			return rec, &f, nil
 		}
 	}

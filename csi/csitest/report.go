@@ -71,6 +71,7 @@ type Finding struct {
 
 	trace  *trace.Trace // of the run; nil if the finding is from another process
 	at     time.Time    // when the run shows it
+	about  string       // what tells it from other findings of its kind and method, "" for nothing
 	causes []cause      // other findings that may be why each run shows it
 }
 
@@ -106,10 +107,10 @@ func (r *Report) add(rec *recording, flaws []flaw) {
 		r.found++
 	}
 	for i, f := range flaws {
-		if i > 0 && slices.ContainsFunc(flaws[:i], func(g flaw) bool { return g.kind == f.kind && g.method == f.method }) {
+		if i > 0 && slices.ContainsFunc(flaws[:i], f.same) {
 			continue
 		}
-		at := slices.IndexFunc(r.Findings, func(g Finding) bool { return g.Kind == string(f.kind) && g.Method == f.method })
+		at := slices.IndexFunc(r.Findings, func(g Finding) bool { return g.Kind == string(f.kind) && g.Method == f.method && g.about == f.about })
 		if at < 0 {
 			r.Findings = append(r.Findings, newFinding(rec, f))
 			continue
@@ -146,7 +147,7 @@ func newFinding(rec *recording, f flaw) Finding {
 			at = s.Call.At
 		}
 	}
-	return Finding{trace: rec.trace, at: at, causes: causes(f), Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
+	return Finding{trace: rec.trace, at: at, about: f.about, causes: causes(f), Kind: string(f.kind), Method: f.method, Section: section, Requirement: text, Detail: f.detail, Calls: callTexts(steps),
 		Why: why(rec.caps, f, steps), Story: rec.plan.story.name, Replay: rec.plan.String(), Recorded: record(rec, f, steps), Runs: 1}
 }
 

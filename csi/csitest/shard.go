@@ -95,14 +95,15 @@ func Merge(reports ...*Report) (*Report, error) {
 // join adds the results of a shard.
 func (r *Report) join(shard *Report) {
 	for _, f := range shard.Findings {
-		at := slices.IndexFunc(r.Findings, func(g Finding) bool { return g.Kind == f.Kind && g.Method == f.Method })
+		f.recall()
+		at := slices.IndexFunc(r.Findings, func(g Finding) bool { return g.Kind == f.Kind && g.Method == f.Method && g.about == f.about })
 		if at < 0 {
 			r.Findings = append(r.Findings, f)
 			continue
 		}
 		known := &r.Findings[at]
 		runs := known.Runs + f.Runs
-		if len(f.Calls) < len(known.Calls) {
+		if caused, was := len(f.causes) > 0, len(known.causes) > 0; was && !caused || was == caused && len(f.Calls) < len(known.Calls) {
 			*known = f
 		}
 		known.Runs = runs
@@ -116,6 +117,16 @@ func (r *Report) join(shard *Report) {
 	slices.SortStableFunc(r.Stories, func(a, b StoryResult) int { return position(a.Story) - position(b.Story) })
 	slices.SortStableFunc(r.Skipped, func(a, b Skipped) int { return position(a.Story) - position(b.Story) })
 	r.Runs, r.Calls = r.Runs+shard.Runs, r.Calls+shard.Calls
+}
+
+// recall sets what a report in JSON does not have: it evaluates the recorded replies again.
+func (f *Finding) recall() {
+	if f.trace != nil || f.Recorded == "" {
+		return
+	}
+	if _, found, err := readRecorded(f.Recorded); err == nil && found != nil {
+		f.about, f.causes = found.about, causes(*found)
+	}
 }
 
 // position returns the position of a story among all.

@@ -1,6 +1,7 @@
 package csitest
 
 import (
+	"encoding/json"
 	"testing"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -45,6 +46,25 @@ func TestShards(t *testing.T) {
 		_, err := Check(cfg)
 		require.ErrorContains(t, err, `Config.Shard "`+shard+`"; use I/N`)
 	}
+}
+
+// A cause is one finding, also if shards show it in different ways, and their reports were written as JSON.
+func TestShardsOneCause(t *testing.T) {
+	test := func(shard string) *Report {
+		cfg := testConfig(testdriver.StageAgainMountsTwice)
+		cfg.Shard, cfg.Seeds, cfg.Pairs, cfg.Stories = shard, -1, -1, []string{"life", "pod-cancelled"}
+		report, err := Check(cfg)
+		require.NoError(t, err)
+		text, err := json.Marshal(report)
+		require.NoError(t, err)
+		read := &Report{}
+		require.NoError(t, json.Unmarshal(text, read))
+		return read
+	}
+	merged, err := Merge(test("0/2"), test("1/2"))
+	require.NoError(t, err)
+	require.Len(t, merged.Findings, 1, "%v", merged.Findings)
+	require.Equal(t, "NodeStageVolume", merged.Findings[0].Method)
 }
 
 // A shard whose driver does not start is merged with the others.

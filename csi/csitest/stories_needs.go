@@ -73,10 +73,6 @@ func lacks(has bool, what string) string {
 
 func snapshots(_ *Config, c capabilities) string { return lacks(c.Snapshot, "CREATE_DELETE_SNAPSHOT") }
 
-func listsSnapshots(_ *Config, c capabilities) string {
-	return lacks(c.ListSnapshots, "LIST_SNAPSHOTS")
-}
-
 func clones(_ *Config, c capabilities) string { return lacks(c.Clone, "CLONE_VOLUME") }
 
 func groups(_ *Config, c capabilities) string {
