@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,12 +100,37 @@ func factsOf(node *corev1.Node) nodeFacts {
 
 // newNodeState returns a node with these pods on it.
 func newNodeState(node *corev1.Node, pods []*corev1.Pod) nodeState {
-	on := &nodePods{n: len(pods)}
+	at := nodeState{node: node, nodeFacts: factsOf(node), on: &nodePods{}, listed: slices.Clip(pods)}
 	for _, pod := range pods {
-		on.used = on.used.Plus(podresources.Requests(pod), 1)
-		on.assumed = on.assumed.plus(assumedRequests(pod), 1)
+		at.count(pod, 1)
 	}
-	return nodeState{node: node, nodeFacts: factsOf(node), on: on, listed: pods}
+	return at
+}
+
+// listing returns the node with a list of its pods to which others can be added.
+func (at *nodeState) listing() nodeState {
+	on := &nodePods{n: at.on.n, used: maps.Clone(at.on.used), assumed: at.on.assumed}
+	return nodeState{node: at.node, nodeFacts: at.nodeFacts, on: on, listed: slices.Clip(at.pods())}
+}
+
+// add adds a pod to a node that newNodeState or listing returned.
+func (at *nodeState) add(pod *corev1.Pod) {
+	at.listed = append(at.listed, pod)
+	at.count(pod, 1)
+}
+
+// removeLast removes the pod that was added last.
+func (at *nodeState) removeLast() {
+	last := len(at.listed) - 1
+	at.count(at.listed[last], -1)
+	at.listed = at.listed[:last]
+}
+
+// count adds a pod to the number of the pods and what they request, n times.
+func (at *nodeState) count(pod *corev1.Pod, n int) {
+	at.on.n += n
+	at.on.used = at.on.used.Plus(podresources.Requests(pod), int64(n))
+	at.on.assumed = at.on.assumed.plus(assumedRequests(pod), int64(n))
 }
 
 // pods returns the pods on the node. Filters call it only if they need them.
@@ -207,11 +233,12 @@ func (c *cycle) filter(at *nodeState) status {
 func (c *cycle) filterWith(at *nodeState, expected []*corev1.Pod) status {
 	if len(expected) > 0 {
 		before := c.occupancy
+		crowded := at.listing()
 		for _, pod := range expected {
 			// SCHED-188, SCHED-296, SCHED-306: an expected pod uses its claims already, and counts for affinity and spread.
 			c.occupancy = c.with(c.pod, pod, at.node)
+			crowded.add(pod)
 		}
-		crowded := newNodeState(at.node, slices.Concat(at.pods(), expected))
 		answer := c.filter(&crowded)
 		c.occupancy = before
 		if answer.code != success {

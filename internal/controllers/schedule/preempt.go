@@ -137,29 +137,27 @@ func (v *evictions) victimsOn(c *cycle, node *corev1.Node) (*eviction, status) {
 		// SCHED-234: no pod has a lower priority.
 		return nil, rejectFor("No preemption victims found for incoming pod")
 	}
-	fits := func(gone []*corev1.Pod, here []*corev1.Pod) status {
-		c.occupancy = before
-		// SCHED-186, SCHED-296, SCHED-306: evicted pods use no claims, and do not count for affinity and spread.
-		for _, pod := range gone {
-			c.occupancy = c.without(c.pod, pod, node)
-		}
-		at := newNodeState(node, here)
-		return c.filterWith(&at, v.nominatedTo(node.Name, c.pod))
+	// SCHED-186, SCHED-296, SCHED-306: evicted pods use no claims, and do not count for affinity and spread.
+	for _, pod := range candidates {
+		c.occupancy = c.without(c.pod, pod, node)
 	}
-	if answer := fits(candidates, stay); answer.code != success {
+	at, expected := newNodeState(node, stay), v.nominatedTo(node.Name, c.pod)
+	if answer := c.filterWith(&at, expected); answer.code != success {
 		return nil, answer
 	}
 	slices.SortStableFunc(candidates, v.byImportance)
 	// SCHED-310: pods that a budget protects are the first that may stay.
 	protected, others := protectedPods(candidates, v.budgets)
-	candidates = slices.Concat(protected, others)
 	e := &eviction{node: node.Name}
-	for i, pod := range candidates {
-		gone := append(slices.Clone(e.victims), candidates[i+1:]...)
-		if fits(gone, append(slices.Clone(stay), pod)).code == success {
-			stay = append(stay, pod)
+	for i, pod := range slices.Concat(protected, others) {
+		without := c.occupancy
+		c.occupancy = c.with(c.pod, pod, node)
+		at.add(pod)
+		if c.filterWith(&at, expected).code == success {
 			continue
 		}
+		at.removeLast()
+		c.occupancy = without
 		e.victims = append(e.victims, pod)
 		if i < len(protected) {
 			e.violations++
