@@ -270,7 +270,11 @@ func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, erro
 		if err := invalidOptions(&given, metav1validation.ValidateDeleteOptions(&given)); err != nil {
 			return nil, err
 		}
-		return s.store.Evict(r.key(), deleteOptions(given))
+		evict := func() (api.Object, error) { return s.store.Evict(r.key(), deleteOptions(given)) }
+		if s.fields == nil {
+			return evict()
+		}
+		return s.fields.Keep(evict) // nobody owns the condition DisruptionTarget
 	})
 	if err != nil {
 		return nil, 0, err

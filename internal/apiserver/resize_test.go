@@ -3,6 +3,8 @@ package apiserver_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/volsim/volsim/internal/apiserver"
 )
 
 // TestResize: pods are resized in place (API-589, API-590, API-591). testdata/resize.txt in internal/proof/apiserver has more.
@@ -43,5 +45,17 @@ func TestResize(t *testing.T) {
 	resp, got := f.request("PATCH "+resize, `{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]}}`, patch)
 	if resp.StatusCode != 403 || !strings.Contains(got, `"causes":[{"reason":"NodeCapacity"}]`) || !strings.Contains(got, "cpu, requested: 3000, allocatable: 2000") {
 		t.Errorf("%d %s", resp.StatusCode, got)
+	}
+}
+
+// TestEvictedFields: an eviction leaves managedFields as they are.
+func TestEvictedFields(t *testing.T) {
+	f := newFixtureWith(t, apiserver.Config{})
+	f.must("POST "+pods, `{"metadata":{"name":"a","finalizers":["example.com/f"]},"spec":{"containers":[{"name":"c","image":"i"}]}}`)
+	f.must("POST "+pods+"/a/binding", `{"metadata":{"name":"a"},"target":{"kind":"Node","name":"n1"}}`)
+	f.must("POST "+pods+"/a/eviction", `{"metadata":{"name":"a"}}`)
+	got := f.must("GET "+pods+"/a", "")
+	if !strings.Contains(got, `"type":"DisruptionTarget"`) || strings.Contains(got, "DisruptionTarget\\\"") {
+		t.Error(got)
 	}
 }
