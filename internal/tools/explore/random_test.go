@@ -60,7 +60,7 @@ func (w randomModel) make(choose func(n int) int) (*Run, error) {
 	var order []string
 	var violations []check.Violation
 	trace := &trace.Trace{Sink: func(e trace.Entry) {
-		if e.Type != trace.Write || e.Err != nil || e.Actor == api.User {
+		if e.Type != trace.Write || !readByInvariants(e) || e.Actor == api.User {
 			return
 		}
 		order = append(order, e.Actor)
