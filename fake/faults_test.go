@@ -173,6 +173,7 @@ func TestImpossibleFaults(t *testing.T) {
 		{"API", fake.Match{Target: "api", Verb: "patch-status", Kind: "Node"}, failing, ""},
 		{"unknown verb", fake.Match{Verb: "Mount"}, failing, `fault {Verb: Mount}: unknown verb "Mount": want one of create, update, `},
 		{"unknown verb of the API", fake.Match{Target: "api", Verb: "updaet"}, failing, `deletecollection, get, list, bind; did you mean "update"`},
+		{"verb of an apply", fake.Match{Kind: "ConfigMap", Verb: "apply"}, failing, "bind; server-side apply is a patch"},
 		{"unknown operation", fake.Match{Target: "disk", Verb: "Mount"}, failing, `unknown verb "Mount": want one of Create, Delete, `},
 		{"lower case", fake.Match{Target: "disk", Verb: "delete"}, failing, "fault {Target: disk, Verb: delete}: no call matches"},
 		{"backend verb at the API", fake.Match{Target: "api", Verb: "Delete"}, failing, "no call matches"},

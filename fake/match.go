@@ -56,7 +56,11 @@ func unknownVerb(m Match, server bool) error {
 			verbs = append(verbs, string(op))
 		}
 	}
-	return fmt.Errorf("unknown verb %q: want one of %s%s", m.Verb, strings.Join(verbs, ", "), similar.Hint(m.Verb, verbs))
+	hint := similar.Hint(m.Verb, verbs)
+	if m.Verb == "apply" {
+		hint = "; server-side apply is a patch"
+	}
+	return fmt.Errorf("unknown verb %q: want one of %s%s", m.Verb, strings.Join(verbs, ", "), hint)
 }
 
 // bareKey reports whether the key lacks the namespace that calls about the kind have. A list, or the deletion of a collection, has a namespace alone.
