@@ -57,8 +57,10 @@ const defaultQuiet = time.Second
 // The manager runs while the cluster runs: in Settle, Advance, Step and Until. Its time is that of the cluster. Each of its requests and each
 // event of its watches is an event of the cluster: the seed chooses the order, Config.Latency delays requests, faults match them. With seed 0 the
 // operator comes last at each instant: it hears of a write when the controllers have done what they can. Use other seeds to find races. Faults
-// cannot match lists and watches, after whose failures client-go waits for a random time. Do not use the manager's client in the goroutine
-// of the test; use NewClient.
+// cannot match lists and watches, after whose failures client-go waits for a random time.
+//
+// In the goroutine of the test use a client of NewClient. The manager's client works there, too: it writes as that of NewClient does, and reads what the
+// cache has, which may be old; reading what it does not have yet is an error.
 //
 // The order in which goroutines of one operator run between two requests is not controlled. Reconcilers that share memory must order their
 // accesses themselves, as everywhere, or runs may differ.
@@ -136,6 +138,7 @@ type life struct {
 	pump   *pump
 	actor  *engine.Actor
 	server *apiserver.Server
+	base   *apiserver.Server // that of the cluster, which answers the test
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -147,7 +150,7 @@ type life struct {
 }
 
 func newLife(t testing.TB, p *pump, op Operator, a *engine.Actor, base *apiserver.Server) *life {
-	l := &life{t: t, op: op, pump: p, actor: a, stopped: make(chan struct{})}
+	l := &life{t: t, op: op, pump: p, actor: a, base: base, stopped: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.server = apiserver.New(apiserver.Config{
 		Backend:      backend{l},

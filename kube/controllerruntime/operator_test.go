@@ -338,6 +338,39 @@ func TestFaults(t *testing.T) {
 	})
 }
 
+// TestManagerInTest: the client of a manager works in the goroutine of the test. It reads what the cache has, and an error says that it has nothing yet.
+func TestManagerInTest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		var mgr manager.Manager
+		controllerruntime.Add(t, c.Cluster, controllerruntime.Operator{Name: "mine", Lag: time.Second, Setup: func(m manager.Manager) error {
+			mgr = m
+			return nil
+		}})
+		c.Settle()
+		api := mgr.GetClient()
+		note := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "note"}}
+		require.NoError(t, api.Create(t.Context(), note))
+		require.NoError(t, mgr.GetAPIReader().Get(t.Context(), client.ObjectKeyFromObject(note), note))
+		const unknown = `the cache of operator "mine" does not have these objects yet; let time pass and read again, or read with a client of NewClient: `
+		require.ErrorContains(t, api.Get(t.Context(), client.ObjectKeyFromObject(note), note), unknown)
+		require.ErrorContains(t, api.List(t.Context(), &corev1.SecretList{}), unknown)
+		_, err := mgr.GetCache().GetInformer(t.Context(), &corev1.Pod{})
+		require.ErrorContains(t, err, unknown)
+		require.False(t, mgr.GetCache().WaitForCacheSync(t.Context()))
+		c.Advance(time.Minute)
+		require.True(t, mgr.GetCache().WaitForCacheSync(t.Context()))
+		require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(note), note))
+		note.Data = map[string]string{"a": "b"}
+		require.NoError(t, api.Update(t.Context(), note))
+		require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(note), note))
+		require.Empty(t, note.Data, "the cache is a second late")
+		c.Advance(time.Minute)
+		require.NoError(t, api.Get(t.Context(), client.ObjectKeyFromObject(note), note))
+		require.Equal(t, "b", note.Data["a"])
+	})
+}
+
 // TestSettleAgain: Settle lets the operator see the last write, also when nothing else is left to do.
 func TestSettleAgain(t *testing.T) {
 	bubble(t, func(t *testing.T) {
