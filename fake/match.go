@@ -3,6 +3,7 @@ package fake
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/volsim/volsim/api"
@@ -63,6 +64,20 @@ func unknownVerb(m Match, server bool) error {
 	return fmt.Errorf("unknown verb %q: want one of %s%s", m.Verb, strings.Join(verbs, ", "), hint)
 }
 
+// unknownKind says how the kind is written that was probably meant. Kinds of most groups have the group in their name.
+func unknownKind(kind string) error {
+	var names []string
+	for _, known := range objkinds.All() {
+		if known.Kind == kind {
+			names = append(names, strconv.Quote(known.Name()))
+		}
+	}
+	if len(names) > 0 {
+		return fmt.Errorf("there is no kind %q; its name here has the group: %s", kind, strings.Join(names, ", "))
+	}
+	return fmt.Errorf("there is no kind %q; write it as in a manifest, one of %v, or with its group, as in \"StatefulSet.apps\"", kind, store.Kinds())
+}
+
 // bareKey reports whether the key lacks the namespace that calls about the kind have. A list, or the deletion of a collection, has a namespace alone.
 func bareKey(m Match) bool {
 	kind := objkinds.Get(m.Kind)
@@ -78,7 +93,7 @@ func checkMatch(m Match) error {
 	case m.Verb != "" && !slices.Contains(apiVerbs, m.Verb) && !backends.IsOp(storage.Op(m.Verb)):
 		return unknownVerb(m, server)
 	case m.Kind != "" && objkinds.Get(m.Kind) == nil && !strings.Contains(m.Kind, "."):
-		return fmt.Errorf("there is no kind %q; write it as in a manifest, one of %v", m.Kind, store.Kinds())
+		return unknownKind(m.Kind)
 	case bareKey(m):
 		return fmt.Errorf("the key %q of a %s has no namespace; want namespace/name (a list has only the namespace: set Verb to list)", m.Key, m.Kind)
 	case server && backend:
