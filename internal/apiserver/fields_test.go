@@ -214,3 +214,17 @@ func TestDefinitionManagers(t *testing.T) {
 	require.Equal(t, []string{`test Update 00:00:00 {"f:spec":{"f:conversion":{".":{},"f:strategy":{}},"f:group":{},"f:names":{"f:kind":{},"f:listKind":{},"f:plural":{},"f:singular":{}},` +
 		`"f:scope":{},"f:versions":{}}}`}, f.managers(definitions+"/lamps.example.com"), "API-527")
 }
+
+// TestTypesOfClusters: clusters share the types of fields, also when they serve at the same time.
+func TestTypesOfClusters(t *testing.T) {
+	for _, name := range []string{"a", "b", "c"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixtureWith(t, apiserver.Config{})
+			for i := range 10 {
+				owned := f.must(fmt.Sprintf("PATCH %s/m?fieldManager=%s", configMaps, name), fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"k%d":"v"}}`, i), applyType)
+				require.Contains(t, owned, fmt.Sprintf(`"f:data":{"f:k%d":{}}`, i))
+			}
+		})
+	}
+}

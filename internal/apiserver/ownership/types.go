@@ -3,6 +3,7 @@ package ownership
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -45,6 +46,22 @@ func (f *Tracker) documented(versions ...schema.GroupVersion) (managedfields.Typ
 	if known, ok := f.types[versions[0]]; ok {
 		return known, nil
 	}
+	converter, err := f.read(versions)
+	if err != nil {
+		return nil, err
+	}
+	f.types[versions[0]] = &goTypes{TypeConverter: converter, known: map[schema.GroupVersionKind]typed.ParseableType{}}
+	return f.types[versions[0]], nil
+}
+
+// readTypes are the types that were read from documents, by the first version. Those of the kinds with Go types are the same in each cluster, and
+// reading them takes as long as a small test.
+var readTypes sync.Map
+
+func (f *Tracker) read(versions []schema.GroupVersion) (managedfields.TypeConverter, error) {
+	if known, ok := readTypes.Load(versions[0]); ok {
+		return known.(managedfields.TypeConverter), nil
+	}
 	var document struct {
 		Components struct {
 			Schemas map[string]*spec.Schema `json:"schemas"`
@@ -63,8 +80,8 @@ func (f *Tracker) documented(versions ...schema.GroupVersion) (managedfields.Typ
 	if err != nil {
 		return nil, err
 	}
-	f.types[versions[0]] = &goTypes{TypeConverter: converter, known: map[schema.GroupVersionKind]typed.ParseableType{}}
-	return f.types[versions[0]], nil
+	readTypes.Store(versions[0], converter)
+	return converter, nil
 }
 
 // goTypes converts objects for the field manager. An object of a Go type conforms to the schema, which was made from that type, so it is not
