@@ -4,7 +4,7 @@
 //	c := volsimtest.New(t)
 //	client := kube.Clientset(c.Cluster)
 //
-// Requests take effect at once, and appear in the trace as those of user/NAME, where NAME is the user agent. Virtual time passes only when the
+// Requests take effect at once, and appear in the trace as those of user/NAME, where NAME is the user agent, or "client". Virtual time passes only when the
 // test lets it pass: create a claim with the client, call c.Settle, and get it with the client. Watches and informers work; their
 // events arrive when the cluster writes.
 //

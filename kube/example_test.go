@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,9 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 
 	"github.com/volsim/volsim"
+	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/fake"
 	"github.com/volsim/volsim/kube"
 	"github.com/volsim/volsim/volsimtest"
@@ -141,4 +146,44 @@ func TestPermissions(t *testing.T) {
 	_, err = volumes.Create(t.Context(), fake.Volume("v", "1Gi"), metav1.CreateOptions{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.Empty(t, volsim.List[*corev1.PersistentVolume](c.Cluster))
+}
+
+// TestEventsOfOneInstant: in virtual time, all Events of a recorder are stored, in the name of the client.
+func TestEventsOfOneInstant(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := volsimtest.New(t)
+		client := kube.Clientset(c.Cluster)
+		c.Create(fake.Claim("data", "1Gi"))
+		broadcaster := record.NewBroadcaster(record.WithContext(t.Context()))
+		broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+		recorder := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "mine"})
+		for _, reason := range []string{"First", "Second", "First", "Third"} {
+			recorder.Event(c.Claim("data"), corev1.EventTypeNormal, reason, "something happened")
+		}
+		synctest.Wait()
+		counts := map[string]int32{}
+		for _, event := range volsim.List[*corev1.Event](c.Cluster) {
+			if event.Source.Component == "mine" {
+				counts[event.Reason] = event.Count
+			}
+		}
+		require.Equal(t, map[string]int32{"First": 2, "Second": 1, "Third": 1}, counts)
+		var writers []string
+		for e := range c.Trace().Entries() {
+			if e.Verb == "create" && e.Object.Kind == api.Event && api.IsUser(e.Actor) {
+				writers = append(writers, e.Actor)
+			}
+		}
+		require.Equal(t, []string{"user/client", "user/client", "user/client"}, writers)
+
+		// One that is sent again is not a new one.
+		events := client.CoreV1().Events("default")
+		list, err := events.List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Second"})
+		require.NoError(t, err)
+		again := list.Items[0].DeepCopy()
+		again.ResourceVersion = ""
+		_, err = events.Create(t.Context(), again, metav1.CreateOptions{})
+		require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
+		broadcaster.Shutdown()
+	})
 }

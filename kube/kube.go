@@ -14,12 +14,14 @@ import (
 )
 
 // Config returns the configuration of a client of the cluster. There is no rate limit. Set UserAgent to the name under which the
-// requests shall appear in the trace. A rule of Cluster.Faults with the actor user/NAME hits the writes of that client, except for its delay.
+// requests shall appear in the trace; it is "client". A rule of Cluster.Faults with the actor user/NAME hits the writes of that client, except for
+// its delay.
 func Config(c *volsim.Cluster) *rest.Config {
 	return &rest.Config{
 		Host:          "http://volsim.invalid",
 		Transport:     server(c),
 		QPS:           -1,
+		UserAgent:     "client", // not the name of the test's executable, which is that of its directory
 		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
 	}
 }
@@ -55,6 +57,6 @@ type serverKey struct{}
 func server(c *volsim.Cluster) *apiserver.Server {
 	e := internals.Engine(c)
 	return e.Attached(serverKey{}, func() any {
-		return apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(e), Inject: c.Faults.Inject})
+		return apiserver.New(apiserver.Config{Backend: apiserver.ForEngine(e), Inject: c.Faults.Inject, VirtualTime: true})
 	}).(*apiserver.Server)
 }

@@ -47,6 +47,9 @@ type Config struct {
 	// StoredRoles says that the default roles, and the rules of ClusterRoles that aggregate others, are in the store if they apply. By default they
 	// apply without being there.
 	StoredRoles bool
+	// VirtualTime says that clients may share a clock that stands still. Recorders name an Event after its object and the time, so one whose name is
+	// taken by another gets the next free name. The default is false: it is refused.
+	VirtualTime bool
 	// Wrote is called after each request that may have written something, with the lock held. It may run the cluster. Nil does nothing.
 	Wrote func()
 	// Inject returns what goes wrong with a write: its Err, if it has no effect or if its answer is lost, and Crash, which ends the client's

@@ -122,6 +122,9 @@ func (s *Server) create(r *request) ([]byte, int, error) {
 	}
 	r.warnOfOwners(obj, "")
 	r.warnOfName(obj)
+	if s.cfg.VirtualTime {
+		s.renameEvent(r, obj)
+	}
 	dryRun := len(opts.DryRun) > 0
 	ref := api.Ref{Kind: r.resource.Kind, Key: api.Key(r.namespace, obj.GetName())}
 	created, err := s.write(r, ref, dryRun, func() (api.Object, error) {

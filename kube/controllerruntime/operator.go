@@ -157,6 +157,7 @@ func newLife(t testing.TB, p *pump, op Operator, a *engine.Actor, base *apiserve
 		Base:         base,
 		Actor:        func(*http.Request, string) string { return op.Name },
 		WatchTimeout: -1, // client-go asks for a random one
+		VirtualTime:  true,
 		Hooks:        apiserver.Hooks{Await: l.awaitEvent},
 	})
 	return l

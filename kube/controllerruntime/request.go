@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/apiserver"
@@ -82,12 +81,8 @@ func (l *life) exchange(req *http.Request, data []byte, call api.Call) (*http.Re
 	case <-l.ctx.Done():
 		return gone()
 	}
-	newEvent := call.Verb == "create" && isEvent(api.Kind(call.Kind))
-	if newEvent {
-		data = l.renamed(api.Kind(call.Kind), data)
-	}
 	resp, err := l.server.RoundTrip(withBody(req, data))
-	if newEvent && err == nil && resp.StatusCode == http.StatusCreated {
+	if call.Verb == "create" && isEvent(api.Kind(call.Kind)) && err == nil && resp.StatusCode == http.StatusCreated {
 		err = l.series.created(req.URL.Path, resp)
 	}
 	select {
@@ -247,33 +242,6 @@ func answer(req *http.Request, code int, data []byte) *http.Response {
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(data)), Request: req,
 		ContentLength: int64(len(data)),
 	}
-}
-
-// renamed returns an Event with a name that is free. Recorders name an Event after its object and the time in nanoseconds. In virtual time,
-// two Events about one object have the same time.
-func (l *life) renamed(kind api.Kind, data []byte) []byte {
-	var event unstructured.Unstructured
-	if event.UnmarshalJSON(data) != nil {
-		return data // the server has an error for that
-	}
-	name := event.GetName()
-	dot := strings.LastIndex(name, ".")
-	number, err := strconv.ParseUint(name[dot+1:], 16, 64)
-	if dot < 0 || err != nil {
-		return data
-	}
-	taken := func() bool {
-		_, err := l.actor.Engine().Store().Get(kind, api.KeyOf(&event))
-		return err == nil
-	}
-	for taken() {
-		number++
-		event.SetName(fmt.Sprintf("%s.%x", name[:dot], number))
-	}
-	if changed, err := event.MarshalJSON(); err == nil {
-		return changed
-	}
-	return data
 }
 
 // isEvent reports whether a kind is that of Events, of either group.
