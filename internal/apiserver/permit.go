@@ -25,6 +25,8 @@ type Transition struct {
 	Number int
 	// Order sorts watch events by the order of the changes.
 	Order uint64
+	// Watch is the number of the watch that has a watch event, in the order in which the watches of the server began, from 1.
+	Watch int
 	// Body of a request that creates something.
 	Body []byte
 	// At is when the change of a watch event was made.

@@ -47,6 +47,7 @@ type Server struct {
 	policies  policies
 	auth      *auth.Authority
 	flows     flowCache
+	watches   int // that have begun
 
 	controllers controllers
 	conversions conversions

@@ -15,6 +15,7 @@ import (
 
 // stream is the body of the answer to a watch: events in order, each after its delay.
 type stream struct {
+	number    int // the order in which watches began
 	format    format
 	actor     string
 	permitFor func(Transition, <-chan struct{}) Permit
@@ -153,7 +154,7 @@ func (st *stream) await(e event) (arrived event, ok bool, err error) {
 	if err != nil {
 		return e, false, err
 	}
-	permit := st.permitFor(Transition{Component: st.actor, Object: api.RefTo(e.object), Number: e.number, Order: v, At: e.at}, st.canceled)
+	permit := st.permitFor(Transition{Component: st.actor, Object: api.RefTo(e.object), Number: e.number, Order: v, Watch: st.number, At: e.at}, st.canceled)
 	if permit.Burst == Alone {
 		return e, true, nil
 	}

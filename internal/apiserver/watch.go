@@ -27,6 +27,8 @@ func (s *Server) startWatch(req *http.Request, r *request) (*answer, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.watches++
+	st.number = s.watches
 	from, err := parseVersion(r.list.ResourceVersion)
 	if err != nil {
 		return nil, err

@@ -14,16 +14,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corev1apply "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -146,6 +150,46 @@ func TestDeterminism(t *testing.T) {
 		require.Contains(t, first, "create Event/default/data7.")
 	}
 	require.NotEqual(t, run(t, 1), run(t, 7))
+}
+
+// TestInformersOfOneKind: an operator has two informers of claims, one of which knows only metadata. The seed alone decides which one sees a
+// change first.
+func TestInformersOfOneKind(t *testing.T) {
+	annotate := func(mgr manager.Manager, name string) reconcile.Reconciler {
+		return reconcile.Func(func(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+			claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: req.Namespace, Name: req.Name}}
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"first":%q}}}`, name)
+			return ctrl.Result{}, mgr.GetClient().Patch(ctx, claim, client.RawPatch(types.MergePatchType, patch))
+		})
+	}
+	created := builder.WithPredicates(predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }})
+	trace := func(seed int64) string {
+		var trace strings.Builder
+		bubble(t, func(t *testing.T) {
+			c := volsimtest.New(t, volsim.Config{Seed: seed})
+			controllerruntime.Add(t, c.Cluster, controllerruntime.Operator{Name: "mine", Setup: func(mgr manager.Manager) error {
+				err := ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}, created).Named("typed").Complete(annotate(mgr, "typed"))
+				if err != nil {
+					return err
+				}
+				return ctrl.NewControllerManagedBy(mgr).For(&corev1.PersistentVolumeClaim{}, created, builder.OnlyMetadata).Named("metadata").
+					Complete(annotate(mgr, "metadata"))
+			}})
+			c.Settle()
+			for i := range 20 {
+				c.Create(fake.Claim(fmt.Sprintf("data%d", i), "1Gi"))
+				c.Settle()
+			}
+			require.NoError(t, c.Trace().WriteText(&trace))
+		})
+		return trace.String()
+	}
+	for seed := range int64(*seeds) {
+		first := trace(seed)
+		for range 3 {
+			require.Equal(t, first, trace(seed), "seed %d", seed)
+		}
+	}
 }
 
 // TestOrders: without latency and lag, the operator updates a claim before or after the PersistentVolume controller, as the seed chooses. With seed 0

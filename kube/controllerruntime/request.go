@@ -63,7 +63,7 @@ func (l *life) exchange(req *http.Request, data []byte, call api.Call) (*http.Re
 	x.faults = call.Verb != "list" && call.Verb != "watch"
 	l.pump.add(arrival{
 		operator: l.op.Name,
-		rank:     fmt.Sprintf("%s %s %s %s %s\n%s", call.Verb, call.Kind, call.Key, req.URL.RequestURI(), callers(), data),
+		rank:     fmt.Sprintf("%s %s %s %s %s %s\n%s", call.Verb, call.Kind, call.Key, req.URL.RequestURI(), req.Header.Get("Accept"), callers(), data),
 		schedule: func() { l.schedule(x) },
 	})
 	gone := func() (*http.Response, error) {
@@ -182,7 +182,7 @@ func (l *life) awaitEvent(what apiserver.Transition, canceled <-chan struct{}) a
 	permit := make(chan struct{}, 1)
 	l.pump.add(arrival{
 		operator: l.op.Name,
-		rank:     fmt.Sprintf("~ %020d %s", what.Order, what.Object),
+		rank:     fmt.Sprintf("~ %020d %s %06d", what.Order, what.Object, what.Watch),
 		schedule: func() {
 			if l.ctx.Err() != nil {
 				return
