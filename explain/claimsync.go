@@ -87,8 +87,22 @@ func (x *explainer) syncOf(claim *corev1.PersistentVolumeClaim) claimSync {
 		}
 	default:
 		s.naming(claim, d)
+		if d.Rule == "BIND-059e" || d.Rule == "BIND-059f" || d.Rule == "BIND-060e" {
+			x.otherOwner(&s, claim, d.Volume)
+		}
 	}
 	return s
+}
+
+// otherOwner corrects what to do about a claim whose volume another claim has: without its claimRef that one would lose it, and its pods their data.
+func (x *explainer) otherOwner(s *claimSync, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
+	ref := pv.Spec.ClaimRef
+	owner := x.claims[api.Key(ref.Namespace, ref.Name)]
+	if owner == nil || owner == claim || owner.Spec.VolumeName != pv.Name || ref.UID != "" && ref.UID != owner.UID {
+		return
+	}
+	s.todo = fmt.Sprintf("delete claim %s, and create it again without volumeName; leave the claimRef of volume %s: claim %s has the volume", api.KeyOf(claim), pv.Name,
+		api.KeyOf(owner))
 }
 
 // unbound explains a claim that names no volume.

@@ -12,6 +12,7 @@ import (
 	"github.com/volsim/volsim/internal/controllers/schedule"
 	"github.com/volsim/volsim/internal/core/actors"
 	"github.com/volsim/volsim/internal/core/objects"
+	"github.com/volsim/volsim/internal/core/warnings"
 )
 
 // podAttached reports whether a volume is attached to the pod's node, or needs no attachment; if not, it explains what is missing.
@@ -20,6 +21,13 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 	spec := objects.SpecOf(pv)
 	csi := spec.CSI()
 	plugin, err := objects.PluginOf(x.backends(), spec)
+	if gone := goneWith(pv); gone != "" && err != nil {
+		// MNT-047: Kubernetes no longer has the plugin.
+		e.because("MNT-047", fmt.Sprintf("volume %s (%s): the kubelet has no plugin for its kind: %s", volume.Name, pv.Name, gone))
+		e.todo("move the data to a volume of a CSI driver: no kubelet since that version mounts this one")
+		e.manual("each retry of the kubelet fails the same way")
+		return false
+	}
 	if csi == nil || err != nil || !plugin.Attachable(spec, x.drivers[csi.Driver]) {
 		return x.usedOnce(e, pod, volume, pv)
 	}
@@ -58,6 +66,15 @@ func (x *explainer) podAttached(e *Explanation, pod *corev1.Pod, volume *corev1.
 	}
 	x.notBegun(e, pod, volume, node)
 	return false
+}
+
+// goneWith returns the warning about a volume whose plugin Kubernetes no longer has; "" for others.
+func goneWith(pv *corev1.PersistentVolume) string {
+	all := warnings.For(pv, nil)
+	if at := slices.IndexFunc(all, func(text string) bool { return strings.Contains(text, "non-functional") }); at >= 0 {
+		return all[at]
+	}
+	return ""
 }
 
 // underWay explains a volume whose attachment exists.

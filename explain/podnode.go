@@ -55,6 +55,12 @@ func (x *explainer) scheduledPod(e *Explanation, pod *corev1.Pod) {
 		x.kubeletGone(e, pod)
 		return
 	}
+	// ATT-084: of a volume that the dump does not have, only Events tell.
+	if x.lastEvent(pod, reasoned("FailedAttachVolume")) != nil {
+		if e.because("ATT-084", ""); x.unmounted(e, pod) {
+			return
+		}
+	}
 	// MNT-241: the kubelet calls no driver that is not registered.
 	if x.containersOf(e, pod, "its containers") || x.notRegistered(e, pod, "MNT-241", "") {
 		return
@@ -271,6 +277,9 @@ func mountRemedies(pod *corev1.Pod, a evidence.Assumption) (todos []string) {
 	if volume, ok := evidence.ConflictOf(a.Message); ok {
 		return []string{fmt.Sprintf("give pod %s the SELinux level (seLinuxOptions) of the pods that use volume %s on node %s, delete those, or create the pod again for "+
 			"another node", api.KeyOf(pod), volume, pod.Spec.NodeName)}
+	}
+	if a.OwnershipFailed() {
+		return []string{"let the storage permit that the kubelet changes the group of the files, or set fsGroupPolicy: None in the CSIDriver, or leave fsGroup out of the securityContext of the pod"}
 	}
 	for _, missing := range evidence.MissingFilesOf(a.Message) {
 		todos = append(todos, supply(pod.Namespace, missing))

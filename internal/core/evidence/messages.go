@@ -76,6 +76,13 @@ func ConflictOf(message string) (volume string, ok bool) {
 	return found[1], true
 }
 
+// ownershipFailed is in the error of a kubelet that could not give the files of a volume the group fsGroup of the pod, after the driver had mounted it.
+// csiMountMgr.SetUpAt writes it.
+const ownershipFailed = "applyFSGroup failed"
+
+// OwnershipFailed reports whether an assumption about a mount is about the group of the files (MNT-333).
+func (a Assumption) OwnershipFailed() bool { return strings.Contains(a.Message, ownershipFailed) }
+
 // absent is the error of an API server about an object that does not exist, which apierrors.NewNotFound writes: RESOURCE.GROUP "NAME" not found.
 var absent = regexp.MustCompile(`([A-Za-z]+(?:\.[a-z0-9-]+)+ "[^"]+") not found`)
 

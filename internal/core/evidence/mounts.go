@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -123,12 +124,12 @@ func (r *reader) changesOwnership(pod *corev1.Pod) bool {
 	return true
 }
 
-// mountFailed reads which volumes the kubelet fails to mount before it calls a CSI driver, such as an NFS volume, one of a missing Secret, or one
-// with another SELinux label: an assumption about each. The simulation would mount them.
+// mountFailed reads which volumes are not mounted for a reason that is not the answer of a CSI driver, such as an NFS volume, one of a missing Secret,
+// or one with another SELinux label: an assumption about each. The simulation would mount them.
 func (r *reader) mountFailed(pod *corev1.Pod, a Assumption) {
 	failed := map[string][]*corev1.Event{} // by the name of the volume, oldest first
-	for _, event := range r.about(pod, hasReason("FailedMount")) {
-		if name := r.unmounted(pod, event.Message); name != "" {
+	for _, event := range r.about(pod, hasReason("FailedMount", "FailedAttachVolume")) {
+		if name := r.unmounted(pod, event); name != "" {
 			failed[name] = append(failed[name], event)
 		}
 	}
@@ -139,27 +140,37 @@ func (r *reader) mountFailed(pod *corev1.Pod, a Assumption) {
 		if count < 2 || r.now.Sub(last) > staleHeartbeat {
 			continue
 		}
-		a.Behaviour, a.Operation, a.Count, a.Since, a.Last, a.Message = Refuses, StartContainers, count, since, last, events[len(events)-1].Message
+		newest := events[len(events)-1]
+		a.Behaviour, a.Operation, a.Count, a.Since, a.Last, a.Message = Refuses, StartContainers, count, since, last, newest.Message
 		a.Node, a.owner = pod.Spec.NodeName, ownerOf(pod)
 		if len(MissingFilesOf(a.Message)) > 0 {
 			a.Node = "" // it is missing for each node
 		}
-		a.Evidence = fmt.Sprintf("the kubelet of node %s has failed to mount volume %s of pod %s%s", pod.Spec.NodeName, name, api.KeyOf(pod),
-			seen(count, since, r.now))
+		what := fmt.Sprintf("the kubelet of node %s has failed to mount volume %s of pod %s", pod.Spec.NodeName, name, api.KeyOf(pod))
+		if newest.Reason == "FailedAttachVolume" {
+			what = fmt.Sprintf("volume %s of pod %s has not been attached to node %s: failed", name, api.KeyOf(pod), pod.Spec.NodeName)
+		}
+		a.Evidence = what + seen(count, since, r.now)
 		r.found = append(r.found, a)
 	}
 }
 
-// unmounted returns the name of the volume that, by a message, the kubelet could not mount without a call of a CSI driver; "" if there is none.
-func (r *reader) unmounted(pod *corev1.Pod, message string) string {
+// unmounted returns the name of the volume that, by an event, could not be attached or mounted, and for which the simulation does not find the same; "" if
+// there is none.
+func (r *reader) unmounted(pod *corev1.Pod, event *corev1.Event) string {
 	// MNT-339: the volume has another label on the node, whatever its plugin.
-	if volume, ok := ConflictOf(message); ok {
+	if volume, ok := ConflictOf(event.Message); ok {
 		return volume
 	}
-	name := volumeOf(message)
-	_, isCall := mountCall(message)
-	_, _, isError := errorOf(message)
-	if _, isDriver := r.csiVolume(pod, name); !isCall || isError || isDriver {
+	name := volumeOf(event.Message)
+	if pv := r.volumes[name]; pv != nil && pv.Spec.HostPath != nil {
+		// Nothing attaches such a volume: the dump does not have the true one, and its driver is unknown.
+		return name
+	}
+	_, isCall := mountCall(event.Message)
+	_, _, isError := errorOf(event.Message)
+	_, isDriver := r.csiVolume(pod, name)
+	if !isCall || isError || isDriver && !strings.Contains(event.Message, ownershipFailed) {
 		return ""
 	}
 	return name

@@ -67,6 +67,11 @@ func TestExplainOnCall(t *testing.T) {
 		{"RECL-066", "unready", []string{"pod/shop/app is Running", "it runs on node n1, but is not ready since 2026-03-01T11:57:00Z",
 			"pod/shop/evicted is Failed", "The node was low on resource: memory", "only when you act"}, "automatically"},
 		{"SCHED-020", "custom-scheduler", []string{`only scheduler "volcano" may place it`, "within 10m: no change"}, "automatically"},
+		{"SIM", "events-only", []string{"has no claims, pods, volumes, attachments and workloads", "The newest warning is about "}, "desired state"},
+		{"ATT-084", "one-namespace", []string{"volume pvc-9 of pod shop/b has not been attached to node n7: failed 5 times since 10:00", "code = Internal"}, "pod/shop/b is Running after 300ms"},
+		{"MNT-333", "fsgroup-denied", []string{"applyFSGroup failed", "or set fsGroupPolicy: None in the CSIDriver", "within 10m: no change"}, "automatically"},
+		{"MNT-047", "plugin-gone", []string{"the kubelet has no plugin for its kind: spec.rbd: deprecated in v1.28, non-functional in v1.31+"}, "automatically"},
+		{"BIND-060e", "volume-of-other", []string{"leave the claimRef of volume pv1: claim other/d has the volume"}, "remove the claimRef"},
 	} {
 		t.Run(tt.dump, func(t *testing.T) {
 			answer, err := report.Explain(onCall(t, tt.dump), report.Selection{}, dump.Options{Now: noon}, 10*time.Minute, 0, nil)

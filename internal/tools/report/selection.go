@@ -120,6 +120,9 @@ func (s *Selection) subject(d *dump.Dump) (subject string, missing []string) {
 		in = " in namespace " + s.namespace
 	}
 	if len(s.kinds) == 0 {
+		if !slices.ContainsFunc(d.Objects, func(obj api.Object) bool { return slices.Contains(explained, api.KindOf(obj)) && s.selects(obj) }) {
+			return "", []string{fmt.Sprintf("The %s has no claims, pods, volumes, attachments and workloads%s, so there is nothing to explain.%s", wordOfDump(d), in, newestWarning(d))}
+		}
 		return "All claims, pods, volumes, attachments and workloads" + in, nil
 	}
 	var words []string
@@ -279,6 +282,21 @@ func refsOf(d *dump.Dump, selects func(api.Object) bool) []api.Ref {
 		}
 	}
 	return refs
+}
+
+// newestWarning returns a sentence about the newest Event of a dump that is a warning, after a blank; "" if there is none.
+func newestWarning(d *dump.Dump) string {
+	var newest *corev1.Event
+	for _, obj := range d.Objects {
+		if event, ok := obj.(*corev1.Event); ok && event.Type == corev1.EventTypeWarning && (newest == nil || newest.LastTimestamp.Before(&event.LastTimestamp)) {
+			newest = event
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	about := newest.InvolvedObject
+	return fmt.Sprintf(" The newest warning is about %s %s: %s: %s", about.Kind, api.Key(about.Namespace, about.Name), newest.Reason, newest.Message)
 }
 
 // wordOfDump returns what the objects are those of.
