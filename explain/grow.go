@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -281,10 +280,6 @@ func (x *explainer) expandedUnderPod(e *Explanation, g *growth, pods []*corev1.P
 		e.because("EXP-040", g.text("volume %s is expanded; its file system is being expanded on node %s for pod %s", g.pv.Name, node, pod.Name))
 		e.next(actors.Kubelet(node), "expands the file system")
 		e.automatic(x.Now, "EXP-041", "with the next sync of the pod")
-		if since := pendingOnNode(g.claim); g.pv.Spec.CSI != nil && !since.IsZero() && x.Now.Sub(since) > overdue {
-			e.Notes = append(e.Notes, fmt.Sprintf("it has waited since %s, and a kubelet needs two minutes: %s", stamp(since),
-				x.readLog(storage.NodeExpand, g.pv.Spec.CSI.Driver, node)))
-		}
 	}
 }
 
@@ -302,19 +297,6 @@ func mountsReadOnly(pod *corev1.Pod, g *growth) bool {
 func (x *explainer) unregistered(pv *corev1.PersistentVolume, node string) bool {
 	csi, csiNode := objects.CSIOf(pv), x.csiNodes[node]
 	return x.Evidence != nil && csi != nil && csiNode != nil && !runsDriver(csiNode, csi.Driver)
-}
-
-// overdue is when the expansion of a file system has waited for so long that something is wrong on the node.
-const overdue = 10 * time.Minute
-
-// pendingOnNode returns since when a claim waits for the expansion of its file system; zero if it does not say so.
-func pendingOnNode(claim *corev1.PersistentVolumeClaim) time.Time {
-	for _, c := range claim.Status.Conditions {
-		if c.Type == corev1.PersistentVolumeClaimFileSystemResizePending && c.Status == corev1.ConditionTrue {
-			return c.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
 }
 
 // refusedOnNode explains a claim whose file system the driver is assumed not to expand on a node. It reports whether there is such an

@@ -21,6 +21,22 @@ const deletePatience = 10 * time.Minute
 // unmountPatience is the same for a volume that a kubelet has to unmount (MNT-005).
 const unmountPatience = 10 * time.Minute
 
+// nodeGrowthPatience is the same for a file system that a kubelet has to expand (EXP-041).
+const nodeGrowthPatience = 10 * time.Minute
+
+// runs reports whether a driver is registered on a node, or the dump does not tell.
+func (r *reader) runs(driver, node string) bool {
+	csiNode := r.csiNodes[node]
+	return csiNode == nil || listed(csiNode, driver)
+}
+
+// readsOnly reports whether a pod uses a claim read-only.
+func readsOnly(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim.Name && v.PersistentVolumeClaim.ReadOnly
+	})
+}
+
 // deletionOverdue reads that a volume has waited for its deletion for longer than a provisioner that works lets it wait (XPROV-052), although
 // nothing keeps it: no attachment (XPROV-054), and no error in an Event.
 func (r *reader) deletionOverdue(pv *corev1.PersistentVolume) {

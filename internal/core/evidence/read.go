@@ -209,7 +209,7 @@ func (r *reader) nodeGrowthFailed(claim *corev1.PersistentVolumeClaim, pv *corev
 	var expanded time.Time
 	a := Assumption{Subject: "driver/" + pv.Spec.CSI.Driver, Behaviour: Refuses, Object: "pvc/" + api.KeyOf(claim), Operation: storage.NodeExpand,
 		key: pv.Spec.CSI.VolumeHandle}
-	known := false
+	known, writable := false, !pv.Spec.CSI.ReadOnly
 	for _, c := range claim.Status.Conditions {
 		switch c.Type {
 		case corev1.PersistentVolumeClaimFileSystemResizePending:
@@ -229,6 +229,8 @@ func (r *reader) nodeGrowthFailed(claim *corev1.PersistentVolumeClaim, pv *corev
 		if a.Node == "" || len(failed) > 0 {
 			a.Node = pod.Spec.NodeName
 		}
+		// MNT-395: the kubelet does not expand a file system that is used read-only, nor one that is not mounted yet.
+		writable = writable && pod.Status.Phase == corev1.PodRunning && !readsOnly(pod, claim)
 		if len(failed) == 0 {
 			continue
 		}
@@ -237,6 +239,13 @@ func (r *reader) nodeGrowthFailed(claim *corev1.PersistentVolumeClaim, pv *corev
 			a.Count, a.Since, a.Last = total(failed)
 			break
 		}
+	}
+	if !known && a.Node != "" && !expanded.IsZero() && r.now.Sub(expanded) > nodeGrowthPatience && writable && r.reports(a.Node) && r.runs(pv.Spec.CSI.Driver, a.Node) {
+		a.Behaviour, a.Code, a.Message, a.Since = Silent, storage.DeadlineExceeded, "context deadline exceeded", expanded
+		a.Evidence = fmt.Sprintf("driver %s has not expanded the file system of volume %s on node %s since %s, and a kubelet needs two minutes", pv.Spec.CSI.Driver,
+			pv.Name, a.Node, clock(expanded, r.now))
+		r.found = append(r.found, a)
+		return
 	}
 	if !known || a.Node == "" || a.Code == storage.FailedPrecondition {
 		return
