@@ -2,10 +2,8 @@ package mount
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/internal/core/backends"
@@ -101,9 +99,4 @@ func (n nodeInternals) adoptable(pod *corev1.Pod) (*corev1.Pod, error) {
 		return nil, fmt.Errorf("pod %s: it runs here already", key)
 	}
 	return stored, nil
-}
-
-// lists reports whether the CSINode has the driver.
-func lists(node *storagev1.CSINode, driver string) bool {
-	return slices.ContainsFunc(node.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
 }

@@ -303,3 +303,8 @@ func (dr *driverRegistrar) allocatable(b storage.Backend) *storagev1.VolumeNodeR
 	}
 	return &storagev1.VolumeNodeResources{Count: &limit}
 }
+
+// lists reports whether the CSINode has the driver.
+func lists(node *storagev1.CSINode, driver string) bool {
+	return slices.ContainsFunc(node.Spec.Drivers, func(d storagev1.CSINodeDriver) bool { return d.Name == driver })
+}

@@ -28,6 +28,7 @@ package mount
 //   - restart_reconstruction.go: what happens to the volumes of pods when their kubelet restarts. orphaned_pods.go: what happens to the
 //     directories of pods that are gone.
 //   - expansion.go, expansion_on_node.go, expansion_deferral.go: which volumes are expanded on the node, how, and which not yet.
-//   - pod_status.go, node_status.go: what is written into the status of pods and of the Node, and when.
+//   - pod_status.go, node_status.go: what is written into the status of pods and of the Node, and when. node_registration.go, csinode.go:
+//     how the node and its CSI drivers are registered.
 //   - pod_next_sync.go: which periodic syncs of pods are skipped. The tickers in kubelet.go say it for the loops.
 //   - mount/internal/plugin: CSI and in-tree plugins. mount/internal/disk: the disk and its layout.

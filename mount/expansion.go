@@ -1,7 +1,6 @@
 package mount
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -28,15 +27,6 @@ type volumeExpansion struct {
 	everyPass bool
 }
 
-// is reports whether err is or wraps an error of type T.
-func is[T error](err error) bool {
-	if err == nil {
-		return false
-	}
-	var target T
-	return errors.As(err, &target)
-}
-
 // newExpandRequest returns a request with the paths of the volume on the node, without a size (MNT-424).
 func (ex *volumeExpansion) newExpandRequest(spec *volumes.Spec, pod *corev1.Pod, devicePath string) (plugin.ExpandRequest, error) {
 	volumePlugin := ex.k.plugins.For(spec.Plugin.Name)
@@ -60,7 +50,7 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 	pending := ex.k.operations.pending
 	busy := ok && v.Size > av.Size && pending.RunningAtTick(volumeKey(v.Name))
 	if busy && !pending.Running(volumeKey(v.Name)) {
-		// MNT-014: it ended at this instant, so the pass that it requested is this one.
+		// MNT-014: the operation ended at this instant, so the pass that it requested is this one.
 		ex.k.reconciler.ticker.ArmNext()
 	}
 	if !ok || volumes.PlanExpansion(volumes.Usage{
@@ -76,7 +66,7 @@ func (ex *volumeExpansion) needsExpansion(v *volumes.DesiredVolume, spec *volume
 	return !ex.undecided[claimKey(spec)] || ex.recheck || ex.everyPass || pending.TakesOver(volumeKey(v.Name), opExpand)
 }
 
-// nextRecheck returns when a pass checks undecided claims and deferrals again: MNT-406, MNT-925: each pass does.
+// nextRecheck returns when a pass checks undecided claims and deferrals again. MNT-406, MNT-925: each pass does.
 func (ex *volumeExpansion) nextRecheck() (at time.Time, ok bool) {
 	return time.Time{}, len(ex.undecided) > 0 || len(ex.deferrals) > 0
 }

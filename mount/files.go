@@ -36,7 +36,7 @@ func appendFiles(keys []string, pod *corev1.Pod) []string {
 // followFiles watches Secrets and ConfigMaps: the next sync of a pod sets its volumes up again, and a pod that waits is retried soon.
 func (ns *Nodes) followFiles(t store.Table[*plain.Object]) {
 	if kind := t.Kind(); kind == objects.SecretKind || kind == objects.ConfigMapKind {
-		// It cannot fail: it begins now.
+		// The watch cannot fail: it begins now, so it needs no history.
 		_, _ = t.Watch(store.WatchOptions[*plain.Object]{From: ns.engine.Store().Version()}, func(c api.Change[*plain.Object]) {
 			ns.requeuePods(fileKey(kind, c.Key))
 		})

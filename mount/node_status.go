@@ -17,7 +17,7 @@ import (
 	"github.com/volsim/volsim/mount/internal/volumes"
 )
 
-// statusReporter registers the node (registration.go) and reports its status: volumes in use, readiness and boot (MNT-172).
+// statusReporter registers the node (node_registration.go) and reports its status: volumes in use, readiness and boot (MNT-172).
 type statusReporter struct {
 	k      *kubelet
 	ticker *engine.Ticker

@@ -82,9 +82,18 @@ func (op *operations) ended(key engine.OperationKey, name string) {
 // noteBlocked records that a step had to wait for a running operation with the key.
 func (op *operations) noteBlocked(key engine.OperationKey) {
 	if !op.pending.Running(key) {
-		// MNT-014: it ended at this instant, so its end requests no other pass.
+		// MNT-014: the operation ended at this instant, so its end requests no other pass.
 		op.k.reconciler.ticker.ArmNext()
 		return
 	}
 	op.blocked[corev1.UniqueVolumeName(key.Volume)] = true
+}
+
+// is reports whether err is or wraps an error of type T.
+func is[T error](err error) bool {
+	if err == nil {
+		return false
+	}
+	var target T
+	return errors.As(err, &target)
 }

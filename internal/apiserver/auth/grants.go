@@ -75,7 +75,7 @@ func (a *Authority) CheckGrant(g Grant) error {
 		if err := mayGrant(role.Rules); err != nil {
 			return err
 		}
-		// It may gather any rules.
+		// A role that aggregates others may get any rules.
 		if (aggregates(role) || old != nil && aggregates(plain.Shared[*rbacv1.ClusterRole](old.(*plain.Object)))) && mayGrant(rbac.Everything) != nil {
 			return forbidden("must have cluster-admin privileges to use the aggregationRule")
 		}

@@ -154,7 +154,7 @@ func (c *controller) podUpdated(old, pod *corev1.Pod) {
 		return
 	}
 	ref, was := metav1.GetControllerOfNoCopy(pod), metav1.GetControllerOfNoCopy(old)
-	moved := !sameOwner(ref, was)
+	moved := !workload.SameController(ref, was)
 	if moved {
 		c.enqueueOwner(old, was)
 	}
@@ -190,7 +190,7 @@ func (c *controller) revisionAdded(revision *plain.Object) {
 
 func (c *controller) revisionUpdated(old, revision *plain.Object) {
 	ref, was := metav1.GetControllerOfNoCopy(revision), metav1.GetControllerOfNoCopy(old)
-	moved := !sameOwner(ref, was)
+	moved := !workload.SameController(ref, was)
 	if moved {
 		c.enqueueOwner(old, was)
 	}
@@ -204,10 +204,6 @@ func (c *controller) revisionUpdated(old, revision *plain.Object) {
 
 func (c *controller) revisionDeleted(revision *plain.Object) {
 	c.enqueueOwner(revision, metav1.GetControllerOfNoCopy(revision))
-}
-
-func sameOwner(a, b *metav1.OwnerReference) bool {
-	return (a == nil) == (b == nil) && (a == nil || a.UID == b.UID)
 }
 
 // syncNode queues the sets that have to act on a change of a node (DS-011).

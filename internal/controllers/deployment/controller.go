@@ -95,7 +95,7 @@ func (c *controller) setAdded(set *plain.Object) {
 
 func (c *controller) setUpdated(old, set *plain.Object) {
 	ref, was := metav1.GetControllerOfNoCopy(set), metav1.GetControllerOfNoCopy(old)
-	moved := (ref == nil) != (was == nil) || ref != nil && ref.UID != was.UID
+	moved := !workload.SameController(ref, was)
 	if moved && was != nil {
 		c.enqueueOwner(old.Namespace, was)
 	}

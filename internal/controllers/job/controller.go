@@ -167,7 +167,7 @@ func (c *controller) podUpdated(old, pod *corev1.Pod) {
 		return
 	}
 	ref, was := metav1.GetControllerOfNoCopy(pod), metav1.GetControllerOfNoCopy(old)
-	moved := (ref == nil) != (was == nil) || ref != nil && ref.UID != was.UID
+	moved := !workload.SameController(ref, was)
 	notice := func(ref *metav1.OwnerReference) {
 		if job, ok := c.owner(pod.Namespace, ref); ok {
 			if !tracked(pod) {

@@ -121,7 +121,7 @@ func (c *controller) podUpdated(old, pod *corev1.Pod) {
 		return
 	}
 	ref, was := metav1.GetControllerOfNoCopy(pod), metav1.GetControllerOfNoCopy(old)
-	moved := (ref == nil) != (was == nil) || ref != nil && ref.UID != was.UID
+	moved := !workload.SameController(ref, was)
 	if moved && was != nil {
 		if set, ok := c.owner(old.Namespace, was); ok {
 			c.queue.Add(api.KeyOf(set))

@@ -166,7 +166,7 @@ func (s *scheduler) podUpdated(old, pod *corev1.Pod) {
 		s.assigned(key, pod)
 	case !s.cfg.responsible(pod):
 	case s.pods.isAssumed(key):
-		// It is being bound: the end of the binding cycle decides, unless the pod is being deleted.
+		// The pod is being bound: the end of the binding cycle decides, unless the pod is being deleted.
 		if pod.DeletionTimestamp != nil && old.DeletionTimestamp == nil {
 			s.forget(key)
 		}

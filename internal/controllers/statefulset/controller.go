@@ -83,7 +83,7 @@ func (c *controller) podAdded(pod *corev1.Pod) {
 
 func (c *controller) podUpdated(old, pod *corev1.Pod) {
 	ref, was := metav1.GetControllerOfNoCopy(pod), metav1.GetControllerOfNoCopy(old)
-	moved := (ref == nil) != (was == nil) || ref != nil && ref.UID != was.UID
+	moved := !workload.SameController(ref, was)
 	if moved && was != nil {
 		c.enqueue(old.Namespace, was)
 	}

@@ -38,7 +38,7 @@ func (t *timers) add(pod string, delay time.Duration) {
 		t.actor.Go(name, run)
 		return
 	}
-	// It is background work: Settle does not wait until tolerations end.
+	// The timer is background work: Settle does not wait until tolerations end.
 	t.byPod[pod] = &timer{timer: t.actor.Background(delay, name, run)}
 }
 

@@ -157,6 +157,11 @@ func (c Claimer) patch(p *engine.Process, pod *corev1.Pod, change func(*corev1.P
 	return err
 }
 
+// SameController reports whether two controller references name one owner, or both are nil: neither object has a controller.
+func SameController(a, b *metav1.OwnerReference) bool {
+	return (a == nil) == (b == nil) && (a == nil || a.UID == b.UID)
+}
+
 // ControllerRef returns the reference of a controller in the objects that it makes.
 func ControllerRef(owner api.Object, apiVersion, kind string) metav1.OwnerReference {
 	return metav1.OwnerReference{

@@ -80,7 +80,7 @@ func (x *explorer) prepare(n *node) {
 	n.asleep, n.todo = nil, nil
 	prune := !x.opts.NoPrune
 	if n.parent != nil && prune && !x.opts.noReduction {
-		// Those wake up that depend on the event before.
+		// An event that depends on the one before wakes up.
 		for _, s := range n.parent.asleep {
 			if !dependent(&s.access, &n.parent.edge) {
 				n.asleep = append(n.asleep, s)
