@@ -17,7 +17,7 @@ func TestBugs(t *testing.T) {
 		{testdriver.CreateAgainMakesSecond, "life", duplicate, "CreateVolume"},
 		{testdriver.CreateForgetsNames, "life", duplicate, "CreateVolume"},
 		{testdriver.CreateAgainDiffers, "life", differs, "CreateVolume"},
-		{testdriver.CreateIgnoresProperties, "class-replaced", accepts, "CreateVolume Errors"},
+		{testdriver.CreateIgnoresProperties, "create-queries", accepts, "CreateVolume Errors"},
 		{testdriver.CreateTooSmall, "life", invalid, "CreateVolume"},
 		{testdriver.CreateWithoutID, "life", invalid, "CreateVolume"},
 		{testdriver.DeleteAgainFails, "life", undone, "DeleteVolume"},

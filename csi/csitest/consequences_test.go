@@ -42,8 +42,8 @@ func TestEachMistakeOneFinding(t *testing.T) {
 		stories []string
 		details []string
 	}{
-		{[]testdriver.Bug{testdriver.CreateIgnoresProperties}, []string{"class-replaced", "create-queries"}, []string{
-			"exists with another set of parameters", "a volume of that name exists, and it is smaller than required_bytes"}},
+		{[]testdriver.Bug{testdriver.CreateIgnoresProperties}, []string{"snapshot-queries", "create-queries"}, []string{
+			"a volume of that name exists, which was not created from the snapshot", "a volume of that name exists, and it is smaller than required_bytes"}},
 		{[]testdriver.Bug{testdriver.PublishIgnoresOtherReadOnly, testdriver.ValidateMissingSucceeds}, []string{"queries"}, []string{
 			"the volume is published at target_path with another readonly", "ValidateVolumeCapabilities succeeds, and code NotFound is required: the volume does not exist"}},
 	} {

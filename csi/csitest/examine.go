@@ -20,33 +20,34 @@ import (
 // examiner evaluates the steps of a recording. It is a pure function of them.
 type examiner struct {
 	*shadow
-	answers  map[string]proto.Message // replies to CreateVolume and ControllerPublishVolume, by what was requested
-	data     map[string]string        // by volume in the reference
-	measured map[string]measured      // by volume
-	tainted  map[string]bool          // volumes with a flaw; the reference does not follow them any more
-	assumed  map[int]bool             // for calls whose effect is unknown, by Seq: they took effect
-	unsure   []int                    // calls whose effect is unknown
-	rejected map[string]rejection     // the last error of each volume that is not a flaw by itself
-	flaws    []flaw
-	at       int
-	steps    []step
-	exact    map[string]bool // volumes whose last list of nodes had no node too many, and lacked one
-	before   map[string]bool // IDs of volumes of earlier runs
-	left     map[string]int  // volumes that earlier runs left attached, by node_id
-	held     []*csi.Call     // calls that stay open until another one meets them
-	paged    map[string]bool // IDs of volumes in the pages of ListVolumes so far
-	gone     map[string]bool // nodes that were removed
-	inline   map[Mount]string
-	inlined  map[Mount]bool                           // paths at which inline volumes were published
-	mounted  map[Mount]bool                           // staging paths where a mount was seen
-	used     map[Mount]*spec.NodePublishVolumeRequest // the last request that succeeded, by path
-	infos    map[string]*spec.NodeGetInfoResponse
-	sizes    map[string]int64  // the largest capacity_bytes of CreateVolume, by volume
-	reported map[string]int64  // the largest capacity_bytes of CreateVolume and ControllerExpandVolume, by volume
-	taken    map[string]*taken // snapshots by their IDs in the reference
-	sources  map[string]string // snapshots from which volumes were created, "" for copies of volumes
-	copies   map[string]bool   // volumes that are the copy or the source of another one
-	listed   map[string]bool   // IDs of snapshots in the pages of ListSnapshots so far
+	answers    map[string]proto.Message // replies to CreateVolume and ControllerPublishVolume, by what was requested
+	data       map[string]string        // by volume in the reference
+	measured   map[string]measured      // by volume
+	tainted    map[string]bool          // volumes with a flaw; the reference does not follow them any more
+	assumed    map[int]bool             // for calls whose effect is unknown, by Seq: they took effect
+	unsure     []int                    // calls whose effect is unknown
+	rejected   map[string]rejection     // the last error of each volume that is not a flaw by itself
+	flaws      []flaw
+	at         int
+	steps      []step
+	exact      map[string]bool // volumes whose last list of nodes had no node too many, and lacked one
+	before     map[string]bool // IDs of volumes of earlier runs
+	left       map[string]int  // volumes that earlier runs left attached, by node_id
+	held       []*csi.Call     // calls that stay open until another one meets them
+	paged      map[string]bool // IDs of volumes in the pages of ListVolumes so far
+	gone       map[string]bool // nodes that were removed
+	inline     map[Mount]string
+	inlined    map[Mount]bool                           // paths at which inline volumes were published
+	mounted    map[Mount]bool                           // staging paths where a mount was seen
+	used       map[Mount]*spec.NodePublishVolumeRequest // the last request that succeeded, by path
+	infos      map[string]*spec.NodeGetInfoResponse
+	sizes      map[string]int64             // the largest capacity_bytes of CreateVolume, by volume
+	parameters map[string]map[string]string // of CreateVolume, by volume
+	reported   map[string]int64             // the largest capacity_bytes of CreateVolume and ControllerExpandVolume, by volume
+	taken      map[string]*taken            // snapshots by their IDs in the reference
+	sources    map[string]string            // snapshots from which volumes were created, "" for copies of volumes
+	copies     map[string]bool              // volumes that are the copy or the source of another one
+	listed     map[string]bool              // IDs of snapshots in the pages of ListSnapshots so far
 }
 
 // rejection is an error with which the driver answered.
@@ -87,8 +88,8 @@ func newExaminer(rec *recording, assumed map[int]bool) *examiner {
 		tainted: map[string]bool{}, assumed: assumed, rejected: map[string]rejection{}, before: rec.before, left: rec.left, exact: map[string]bool{},
 		gone: map[string]bool{}, inline: map[Mount]string{}, inlined: map[Mount]bool{}, mounted: map[Mount]bool{},
 		used: map[Mount]*spec.NodePublishVolumeRequest{}, infos: map[string]*spec.NodeGetInfoResponse{}, sizes: map[string]int64{},
-		paged:    map[string]bool{},
-		reported: map[string]int64{}, taken: map[string]*taken{}, copies: map[string]bool{}, sources: map[string]string{}, listed: map[string]bool{}}
+		paged:      map[string]bool{},
+		parameters: map[string]map[string]string{}, reported: map[string]int64{}, taken: map[string]*taken{}, copies: map[string]bool{}, sources: map[string]string{}, listed: map[string]bool{}}
 }
 
 func (e *examiner) all(rec *recording, steps []step) []flaw {
@@ -287,7 +288,7 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 			e.tainted[e.volume(c.Volume)] = e.tainted[e.volume(c.Volume)] || opposite[c.Method]
 			return
 		}
-		if e.fromFlawed(c, reply) {
+		if e.fromFlawed(c, reply) || code == storage.AlreadyExists && e.onlyParametersDiffer(c) {
 			return
 		}
 		e.flaw(accepts, c, c.Volume, "%s succeeds, and code %s is required: %s", c.Method, code, trimStatus(o.err))
@@ -297,6 +298,7 @@ func (e *examiner) success(c *csi.Call, reply csi.Reply) {
 	}
 	switch r := reply.Message.(type) {
 	case *spec.CreateVolumeResponse:
+		e.parameters[c.Volume] = c.Request.(*spec.CreateVolumeRequest).GetParameters()
 		e.same(c, "create "+c.Volume, volumeOf(r))
 	case *spec.ControllerPublishVolumeResponse:
 		e.same(c, attachment(c), r)
@@ -348,6 +350,18 @@ func (e *examiner) tolerates(c *csi.Call, code storage.Code) bool {
 		return true // Kubernetes does not send it, except by a fault of its own
 	}
 	return code == storage.OutOfRange || code == storage.ResourceExhausted
+}
+
+// onlyParametersDiffer reports that the volume is as a CreateVolume requests it, but for parameters. Which parameters make a volume incompatible only the
+// driver knows: it may ignore some.
+func (e *examiner) onlyParametersDiffer(c *csi.Call) bool {
+	r, ok := c.Request.(*spec.CreateVolumeRequest)
+	if !ok {
+		return false
+	}
+	r = proto.CloneOf(r)
+	r.Parameters = e.parameters[c.Volume]
+	return e.ask(c.Node, r).err == nil
 }
 
 // compact renders a message in one line.

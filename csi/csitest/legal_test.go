@@ -111,6 +111,15 @@ func TestRefusedVolumes(t *testing.T) {
 	require.Len(t, report.Stories, 2)
 }
 
+// A driver may ignore parameters that it does not know, so a volume that was created with other ones is compatible.
+func TestIgnoredParameters(t *testing.T) {
+	cfg := legalConfig(specdriver.Options{Parameters: true}, false)
+	cfg.Stories, cfg.every = []string{"class-replaced"}, 1
+	report, err := Check(cfg)
+	require.NoError(t, err)
+	require.Empty(t, report.Findings)
+}
+
 // A driver may refuse a second pod of a SINGLE_NODE_WRITER volume. That such pods do not start is a fault of Kubernetes.
 func TestSecondTargetRefused(t *testing.T) {
 	cfg := legalConfig(specdriver.Options{OneTarget: true}, false)

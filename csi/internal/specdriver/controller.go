@@ -76,7 +76,7 @@ func (c controller) CreateVolume(ctx context.Context, r *spec.CreateVolumeReques
 			continue
 		}
 		limit := r.GetCapacityRange().GetLimitBytes()
-		if v.size < r.GetCapacityRange().GetRequiredBytes() || limit > 0 && v.size > limit || !maps.Equal(v.create.GetParameters(), r.GetParameters()) ||
+		if v.size < r.GetCapacityRange().GetRequiredBytes() || limit > 0 && v.size > limit || !d.o.Parameters && !maps.Equal(v.create.GetParameters(), r.GetParameters()) ||
 			!sameCapabilities(v.create, r) || !proto.Equal(v.create.GetVolumeContentSource(), r.GetVolumeContentSource()) {
 			return nil, status.Errorf(codes.AlreadyExists, "volume %s exists, and is incompatible", v.name)
 		}

@@ -36,6 +36,7 @@ type Options struct {
 	Zones       map[string]string // zones of nodes; nil is a driver without topology
 	BelowStage  bool              // file systems are mounted at a directory below staging_target_path
 	Limit       int64             // volumes of a node; 0 is no limit
+	Parameters  bool              // unknown parameters are ignored
 	Shared      bool              // NodeGetVolumeStats has the size of the file system in which all volumes are directories
 	NoSnapshots bool              // no CREATE_DELETE_SNAPSHOT and no CLONE_VOLUME
 	Linked      bool              // a volume with snapshots cannot be deleted

@@ -15,7 +15,7 @@ const (
 	CreateForgetsNames Bug = "create-forgets-names"
 	// CreateAgainDiffers: the second answer to CreateVolume has another volume_context (csi-powerstore PR 501).
 	CreateAgainDiffers Bug = "create-again-differs"
-	// CreateIgnoresProperties: CreateVolume of an existing name succeeds although the parameters differ.
+	// CreateIgnoresProperties: CreateVolume of an existing name succeeds, whatever it requests.
 	CreateIgnoresProperties Bug = "create-ignores-properties"
 	// CreateTooSmall: the volume is smaller than required_bytes, because the size is rounded down.
 	CreateTooSmall Bug = "create-too-small"
