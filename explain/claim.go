@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/volsim/volsim/api"
 	"github.com/volsim/volsim/binder"
@@ -37,6 +38,13 @@ func (x *explainer) claimState(claim *corev1.PersistentVolumeClaim) Explanation 
 		x.terminatingClaim(&e, claim)
 		return e
 	}
+	if owner, gone := x.ownerGone(claim); gone {
+		e.because("GC-011", fmt.Sprintf("its owner, an earlier pod %s, is gone", owner))
+		e.next(actors.GarbageCollector, "deletes the claim")
+		e.automatic(x.Now, "GC-011", "when the garbage collector has asked for the owner")
+		x.addVolume(&e, claim.Spec.VolumeName)
+		return e
+	}
 	s, rejected := x.search(claim)
 	e.because(s.rule, s.text)
 	e.Candidates = rejected
@@ -65,6 +73,20 @@ func (x *explainer) claimState(claim *corev1.PersistentVolumeClaim) Explanation 
 	}
 	x.awaitFree(&e, claim)
 	return e
+}
+
+// ownerGone returns the name of the pod to which the claim of an ephemeral volume belongs, if that pod is gone (GC-011), and another one has its name.
+func (x *explainer) ownerGone(claim *corev1.PersistentVolumeClaim) (name string, gone bool) {
+	owner := metav1.GetControllerOf(claim)
+	if owner == nil || owner.Kind != "Pod" || len(claim.OwnerReferences) > 1 {
+		return "", false
+	}
+	for _, pod := range x.Pods {
+		if pod.Namespace == claim.Namespace && pod.Name == owner.Name {
+			return owner.Name, pod.UID != owner.UID
+		}
+	}
+	return "", false
 }
 
 // search returns the next sync of a claim, and the volumes that it rejects. It remembers both.

@@ -140,10 +140,11 @@ func isGrowth(claim *Explanation) bool {
 // afterClaims explains a pod that cannot be placed because of its claims.
 func (x *explainer) afterClaims(e *Explanation) {
 	for i := range e.Related {
-		if e.Rule == "SCHED-045" {
+		r := &e.Related[i]
+		if e.Rule == "SCHED-045" && r.Rule != "GC-011" {
 			break // what that claim waits for does not matter
 		}
-		if r := &e.Related[i]; r.Changes.When != Settled {
+		if r.Changes.When != Settled {
 			e.next(actors.Scheduler, fmt.Sprintf("retries when %s changes (SCHED-260)", r.Object))
 			e.follow()
 			return

@@ -184,6 +184,11 @@ func (x *explainer) podClaim(e *Explanation, pod *corev1.Pod, volume *corev1.Vol
 		e.because("MNT-072d", fmt.Sprintf("volume %s: claim %s names no volume", volume.Name, key))
 	case volume.Ephemeral != nil && !objects.OwnsClaim(pod, claim):
 		e.because("MNT-072e", fmt.Sprintf("volume %s: claim %s was not created for this pod", volume.Name, key))
+		if _, gone := x.ownerGone(claim); gone {
+			x.addClaim(e, key)
+			e.follow()
+			return nil, false
+		}
 		e.todo("delete the claim with that name, then the pod")
 		e.manual("the existing claim does not go away")
 		return nil, false
