@@ -44,7 +44,7 @@ var mistakes = []struct{ kind, method, section, why string }{
 	{"repeat-fails", "NodePublishVolume", "NodePublishVolume",
 		"NodePublishVolume with readonly returns AlreadyExists if the target path has the volume, whatever it was published with"},
 	{"accepts", "CreateVolume", "CreateVolume Errors",
-		"CreateVolume compares only the size with that of the volume that has the name; parameters and capabilities are not stored"},
+		"CreateVolume compares only the size with that of the volume that has the name; where it comes from is not stored"},
 	{"accepts", "DeleteVolume", "DeleteVolume Errors",
 		"DeleteVolume removes the volume from the list and does not look at the attachment, which is in its volume_context"},
 	{"reply-differs", "", "ListVolumes",
