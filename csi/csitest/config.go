@@ -97,7 +97,7 @@ type Config struct {
 	watch    func(*volsim.Cluster, csi.Call)
 	every    int // inject only each n-th single fault; 0 is each one
 
-	// Progress is called after each story with its name and the number of runs. Default nil: not called.
+	// Progress is called after each story with its name and the number of runs. Default nil: not called, but by Run with go test -v, which logs it.
 	Progress func(story string, runs int)
 }
 

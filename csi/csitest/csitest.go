@@ -25,10 +25,13 @@ import (
 )
 
 // Run tests a driver: each story is a subtest, and each finding an error of the story that shows it best. A story that does not reach its
-// end is an error, too. With go test -v it logs what was
-// not asked, and known faults of Kubernetes itself. A test in which no story ran fails.
+// end is an error, too. With go test -v it logs each story when it has run (unless Config.Progress is set), and in the end what was not asked, and known
+// faults of Kubernetes itself. A test in which no story ran fails.
 func Run(t *testing.T, cfg Config) {
 	t.Helper()
+	if cfg.Progress == nil && testing.Verbose() {
+		cfg.Progress = func(story string, runs int) { t.Logf("story %s: %d runs", story, runs) }
+	}
 	report, err := Check(cfg)
 	switch {
 	case report == nil:
