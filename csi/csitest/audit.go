@@ -165,6 +165,12 @@ func (r *run) creation(id string) (*spec.CreateVolumeRequest, *spec.Volume) {
 	return nil, nil
 }
 
+// limits reports whether a request wants a volume to grow up to a limit.
+func limits(request proto.Message) bool {
+	r, ok := request.(*spec.ControllerExpandVolumeRequest)
+	return ok && r.GetCapacityRange().GetLimitBytes() > 0
+}
+
 // audit examines a call of volsim.
 func (e *examiner) audit(c *csi.Call, a *audit) {
 	if len(c.Replies) == 0 || c.Volume != "" && e.tainted[e.volume(c.Volume)] || e.fromFlawed(c, c.Replies[0]) {
@@ -195,7 +201,7 @@ func (e *examiner) audit(c *csi.Call, a *audit) {
 	case reply.Status != nil && (code == codes.Unimplemented || slices.Contains(transient, code) && a.want != code && (code != codes.Aborted || a.want == codes.OK)):
 	case reply.Status == nil && a.want == codes.OK && aboutSnapshots(c):
 		e.snapshotReply(c, reply.Message)
-	case reply.Status == nil && a.want == codes.OK && (c.Method == "CreateVolume" || c.Method == "DeleteVolume"):
+	case reply.Status == nil && a.want == codes.OK && (c.Method == "CreateVolume" || c.Method == "DeleteVolume" || limits(c.Request)):
 		e.success(c, reply)
 	case reply.Status == nil && a.want == codes.OK:
 		e.answer(c, reply.Message)

@@ -7,6 +7,7 @@ var furtherBugs = []bugRow{
 	{testdriver.CreateRoundsDown, "odd-size", invalid, "CreateVolume"},
 	{testdriver.ExpandRoundsDown, "odd-size", invalid, "ControllerExpandVolume"},
 	{testdriver.CreateIgnoresLimit, "create-queries", invalid, "CreateVolume"},
+	{testdriver.ExpandIgnoresLimit, "expand-offline", invalid, "ControllerExpandVolume"},
 	{testdriver.CreateIgnoresSize, "create-queries", accepts, "CreateVolume Errors"},
 	{testdriver.CreateIgnoresSource, "snapshot-queries", accepts, "CreateVolume Errors"},
 	{testdriver.CreateFailedLeaves, "create-too-much", inventories, "CreateVolume Errors"},

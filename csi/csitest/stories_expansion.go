@@ -1,6 +1,7 @@
 package csitest
 
 import (
+	"slices"
 	"time"
 
 	spec "github.com/container-storage-interface/spec/lib/go/csi"
@@ -17,6 +18,19 @@ func (r *run) askToShrink(claim string) {
 			late := proto.Clone(last).(*spec.ControllerExpandVolumeRequest)
 			late.CapacityRange.RequiredBytes = int64(r.cfg.Size) << 30
 			r.ask("", late, codes.OK, "the volume is larger already")
+			return
+		}
+	}
+}
+
+// askToLimit asks for a volume of a claim that has one byte more, and no further one.
+func (r *run) askToLimit(claim string) {
+	for _, c := range slices.Backward(r.driver.Calls()) {
+		if last, ok := c.Request.(*spec.ControllerExpandVolumeRequest); ok && last.GetVolumeId() == r.handle(claim) && c.Err == nil {
+			limited := proto.Clone(last).(*spec.ControllerExpandVolumeRequest)
+			bytes := last.GetCapacityRange().GetRequiredBytes() + 1
+			limited.CapacityRange = &spec.CapacityRange{RequiredBytes: bytes, LimitBytes: bytes}
+			r.ask("", limited, codes.OK, "a volume can have these bytes") // or an error
 			return
 		}
 	}
@@ -47,6 +61,7 @@ var expansionStories = []story{
 		r.detached()
 		r.grow("data", 2)
 		r.pass(10 * time.Minute)
+		r.askToLimit("data")
 		r.compare()
 		r.pod("web", 0, "data")
 		r.running("web")

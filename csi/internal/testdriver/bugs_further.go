@@ -8,6 +8,8 @@ const (
 	ExpandRoundsDown Bug = "expand-rounds-down"
 	// CreateIgnoresLimit: a volume has whole GiB, rounded up, also beyond limit_bytes.
 	CreateIgnoresLimit Bug = "create-ignores-limit"
+	// ExpandIgnoresLimit: a volume grows to whole GiB, rounded up, also beyond limit_bytes.
+	ExpandIgnoresLimit Bug = "expand-ignores-limit"
 	// CreateIgnoresSize: CreateVolume of an existing name succeeds although the volume is too small.
 	CreateIgnoresSize Bug = "create-ignores-size"
 	// CreateIgnoresSource: CreateVolume of an existing name succeeds although volume_content_source differs.
@@ -81,7 +83,7 @@ const (
 	RestoreOtherSnapshot Bug = "restore-other-snapshot"
 )
 
-var furtherBugs = []Bug{CreateRoundsDown, ExpandRoundsDown, CreateIgnoresLimit, CreateIgnoresSize, CreateIgnoresSource, CreateFailedLeaves,
+var furtherBugs = []Bug{CreateRoundsDown, ExpandRoundsDown, CreateIgnoresLimit, ExpandIgnoresLimit, CreateIgnoresSize, CreateIgnoresSource, CreateFailedLeaves,
 	RestoreFailedLeaves, CreateExistsInternal, CreateIgnoresPreferred, DeleteAttachedInternal, DeleteRecordsEarly, BusyInternal, BusyAlreadyExists,
 	AttachElsewhereInternal, AttachNodeGoneInternal, AttachRecordsEarly, DetachRefusesStaged, ExpandZero, ExpandRestoresAttachment,
 	ExpandUnimplemented, NodeExpandLess, ModifyAcceptsAll, ModifyMissingSucceeds, ListEndless, ListFails, ListUnimplemented, GetUnimplemented,

@@ -54,6 +54,9 @@ func (s *controllerServer) ControllerExpandVolume(ctx context.Context, req *csi.
 	if size == v.size && d.has(ExpandAdds) {
 		size += gib
 	}
+	if d.has(ExpandIgnoresLimit) {
+		size = (size + gib - 1) / gib * gib
+	}
 	reported := max(v.size, size)
 	if size < v.size && d.has(ExpandShrinks) {
 		v.size, reported = size, size

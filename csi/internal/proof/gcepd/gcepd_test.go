@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	stories = flag.String("stories", "life,queries,read-only,block,attach-cancelled,move,mount-lost,node-removed,expand-online,never-used,"+
+	stories = flag.String("stories", "life,queries,read-only,block,attach-cancelled,move,mount-lost,node-removed,expand-online,expand-offline,never-used,"+
 		"create-queries,snapshot-queries",
 		"names of stories, or all")
 	seeds  = flag.Int("seeds", -1, "orders of each story")
@@ -27,7 +27,7 @@ type mistake struct{ kind, method, section, why string }
 var unstaged = mistake{"accepts", "NodePublishVolume", "RPC Interactions and Reference Counting",
 	"NodePublishVolume binds the staging path and does not ask whether something is mounted there"}
 
-// overLimit is found by the story create-queries, otherSource by snapshot-queries.
+// overLimit is found by the story create-queries, growsOver by expand-offline, otherSource by snapshot-queries.
 var (
 	overLimit = mistake{"invalid-reply", "CreateVolume", "CreateVolume",
 		"getRequestCapacity compares required_bytes with limit_bytes before they are rounded up to GiB"}
@@ -39,6 +39,7 @@ var (
 var (
 	usedElsewhere = mistake{"wrong-code", "ControllerPublishVolume", "ControllerPublishVolume Errors",
 		"CodeForError makes InvalidArgument of RESOURCE_IN_USE_BY_ANOTHER_RESOURCE"}
+	growsOver = mistake{"invalid-reply", "ControllerExpandVolume", "ControllerExpandVolume", overLimit.why}
 	usedStill = mistake{"wrong-code", "DeleteVolume", "DeleteVolume Errors", usedElsewhere.why}
 )
 
@@ -54,7 +55,7 @@ var emptyNode = mistake{"invalid-reply", "ListVolumes", "ListVolumes",
 func TestPersistentDisk(t *testing.T) {
 	cfg := newFixture(t, "n1", "n2").config()
 	cfg.Unsupported = []string{"ReadWriteMany", "ReadOnlyMany"}
-	mistakes := []mistake{unstaged, overLimit, otherSource, usedElsewhere, otherContext}
+	mistakes := []mistake{unstaged, overLimit, growsOver, otherSource, usedElsewhere, otherContext}
 	if *stories == "all" {
 		mistakes = append(mistakes, usedStill)
 	} else {
