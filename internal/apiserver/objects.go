@@ -277,7 +277,7 @@ func (s *Server) evict(r *request, opts metav1.CreateOptions) ([]byte, int, erro
 		if s.fields == nil {
 			return evict()
 		}
-		return s.fields.Keep(evict) // nobody owns the condition DisruptionTarget
+		return s.fields.Keep(evict) // no manager owns the condition DisruptionTarget
 	})
 	if err != nil {
 		return nil, 0, err
